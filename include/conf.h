@@ -1,0 +1,107 @@
+/* conf.h - every setting, once: the tables below are parser, defaults and manual. Floor 0.
+ *
+ * Precedence: default < file < --set.
+ *
+ * The file: UTF-8; [section] or [model NAME]; one "key = value" a line, blanks around both removed, the rest taken as it
+ * is, without quotes or escapes. A line that begins with # or ; is a comment; within a value both are ordinary.
+ *
+ * Types: STR, INT (from 0), BOOL (yes/no), MS ("90s", "5m", "250ms", "1h"; kept in milliseconds), SIZE (bytes, "64K", "1G";
+ * kept in bytes), SECRET (path of a regular file that only its owner may read; refused otherwise when set. A name
+ * without / lies in $CREDENTIALS_DIRECTORY when systemd set that). */
+#ifndef CONF_H
+#define CONF_H
+#include "err.h"
+
+/* clang-format off */
+
+/* One row is one setting. */
+/*    section     key                 type    field               default    help */
+#define CONF_TABLE(X)                                                                                              \
+    X("service",  "data_dir",         STR,    data_dir,           "",        "where everything durable lives; empty: /var/lib/sandbook for root, else ~/.local/state/sandbook") \
+    X("service",  "log_level",        STR,    log_level,          "auto",    "error, warn, info or debug; auto: info for the service, warn for other commands")          \
+    X("service",  "prompts_dir",      STR,    prompts_dir,        "",        "folder of the prompts; empty: the installed ones") \
+    X("agent",    "model",            STR,    model,              "builtin", "name of a [model NAME] section, or builtin") \
+    X("agent",    "max_steps",        INT,    max_steps,          "15",      "model calls in one turn")             \
+    X("agent",    "max_repairs",      INT,    max_repairs,        "3",       "failed cells in a row before the turn gives up") \
+    X("agent",    "max_malformed",    INT,    max_malformed,      "2",       "malformed calls in a row before the turn gives up") \
+    X("agent",    "turn_timeout",     MS,     turn_timeout_ms,    "300s",    "wall clock of one turn")              \
+    X("agent",    "output_head",      SIZE,   output_head_bytes,  "6K",      "of a long output the model sees this much of the beginning") \
+    X("agent",    "output_tail",      SIZE,   output_tail_bytes,  "2K",      "and this much of the end")            \
+    X("box",      "keeper",           STR,    keeper,             "",        "path of sandbook-box; empty: beside this program") \
+    X("box",      "image",            STR,    image,              "",        "root tree of the box image; empty: the cached one") \
+    X("box",      "support",          STR,    box_support,        "",        "folder with the box's own programs and kernel; empty: beside this program") \
+    X("box",      "cell_timeout",     MS,     cell_timeout_ms,    "60s",     "wall clock of one cell; then an interrupt, then a kill") \
+    X("box",      "cell_timeout_max", MS,     cell_timeout_max_ms, "300s",   "the longest that --timeout or a tier may ask for") \
+    X("box",      "memory",           SIZE,   memory_bytes,       "1G",      "memory of one session")               \
+    X("box",      "disk",             SIZE,   disk_bytes,         "384M",    "files of one session in the box; counts as its memory") \
+    X("box",      "pids",             INT,    pids,               "128",     "processes and threads of one session") \
+    X("box",      "cpus",             INT,    cpus,               "1",       "processors one session may keep busy") \
+    X("box",      "min_tier",         STR,    min_tier,           "T1",      "T0 all layers, T1 without delegated cgroups; less is never served") \
+    X("box",      "uid_base",         INT,    uid_base,           "2000000", "as root: first of 65,536 user ids that nobody else uses; else /etc/subuid or the own id") \
+    X("files",    "upload_max",       SIZE,   upload_max_bytes,   "100M",    "one uploaded file")                   \
+    X("files",    "archive_max",      SIZE,   archive_max_bytes,  "200M",    "what one archive may unpack to")      \
+    X("files",    "archive_entries",  INT,    archive_entries,    "1000",    "files in one archive")                \
+    X("files",    "result_max",       SIZE,   result_max_bytes,   "3M",      "one picture shown inline")            \
+    X("local",    "stdio",            BOOL,   local_stdio,        "no",      "sandbook run: chat events as JSON lines on stdin, replies on stdout")
+
+/* One [model NAME] section. */
+#define CONF_MODEL_TABLE(X)                                                                                          \
+    X("model",    "dialect",          STR,    dialect,            "chat",    "chat, responses, anthropic, builtin or replay") \
+    X("model",    "url",              STR,    url,                "",        "base address, e.g. https://host/v1; replay: path of the recording") \
+    X("model",    "name",             STR,    name,               "",        "what the server calls the model")     \
+    X("model",    "key_file",         SECRET, key_file,           "",        "path of the API key; empty: none needed") \
+    X("model",    "tools",            STR,    tools,              "auto",    "auto, native or fence")               \
+    X("model",    "stream",           BOOL,   stream,             "yes",     "ask for the answer as it is made")    \
+    X("model",    "allow_plain_http", BOOL,   allow_plain_http,   "no",      "http:// to hosts other than loopback") \
+    X("model",    "context",          INT,    context_tokens,     "32768",   "tokens the model can see")            \
+    X("model",    "max_output",       INT,    max_output_tokens,  "4096",    "tokens of one answer")
+/* clang-format on */
+
+#define CONF_C_STR    char *
+#define CONF_C_INT    int64_t
+#define CONF_C_BOOL   bool
+#define CONF_C_MS     int64_t
+#define CONF_C_SIZE   int64_t
+#define CONF_C_SECRET char *
+
+struct conf_model {
+    char *section; /* NAME of [model NAME] */
+#define X(sec, key, type, field, def, help) CONF_C_##type field;
+    CONF_MODEL_TABLE(X)
+#undef X
+};
+
+struct conf {
+#define X(sec, key, type, field, def, help) CONF_C_##type field;
+    CONF_TABLE(X)
+#undef X
+    struct conf_model *models; /* builtin, then in the order of the file */
+    size_t model_n;
+};
+
+/* All defaults, no file; models[0] is "builtin", which no file and no --set can change. */
+void conf_init(struct conf *c);
+void conf_clear(struct conf *c);
+/* Read text over what is there. Unknown sections and keys, bad values, keys given twice in one text and unsafe secret
+ * files are ERR_CONFIG with the line. After an error c holds what was read up to there; conf_clear() it. */
+must_check int conf_parse(struct conf *c, const char *text, struct err *e);
+must_check int conf_load(struct conf *c, const char *path, struct err *e);
+/* One "section.key=value" ("model.NAME.key=value") of the command line. A new NAME makes a new model. */
+must_check int conf_set(struct conf *c, const char *assignment, struct err *e);
+/* Checks that need the whole: models named, words known, ranges, addresses. */
+must_check int conf_check(const struct conf *c, struct err *e);
+/* The section by name; "builtin" always exists. NULL: none. */
+const struct conf_model *conf_find_model(const struct conf *c, const char *name);
+/* Walk all rows for --help and check-config; false at the end. First the single settings, then those of each
+ * [model NAME]; while there is none but builtin, once more the model's rows, as a template named "NAME". */
+struct conf_row {
+    const char *section, *key, *def, *help;
+    const char *name;  /* NAME of [model NAME]; NULL in other sections */
+    const char *value; /* the present one as text; borrowed from c and from this row */
+    char text[32];
+};
+bool conf_row(const struct conf *c, size_t i, struct conf_row *out);
+/* Read the one-line secret behind a SECRET field, blanks around it removed; printable ASCII only, at most 4 KiB. The
+ * caller wipes (explicit_bzero) and frees it. */
+must_check int conf_read_secret(char **out, const char *path, struct err *e);
+#endif

@@ -1,0 +1,679 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "conf.h"
+#include "str.h"
+
+/* ---- helpers ---- */
+
+/* A folder of its own, as $CREDENTIALS_DIRECTORY and for secrets. */
+static char dir[] = "/tmp/test_conf.XXXXXX";
+
+static int make_dir(void **state)
+{
+    (void)state;
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+    (void)state;
+    return rmdir(dir);
+}
+
+static char *file_with(const char *name, const char *content, size_t n, mode_t mode)
+{
+    char *path = xasprintf("%s/%s", dir, name);
+    autoclose int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(write_all(fd, content, n), 0);
+    assert_int_equal(fchmod(fd, mode), 0);
+    return path;
+}
+
+/* The listed value of section.key, or section.name.key. */
+static const char *value_of(const struct conf *c, const char *path, struct conf_row *row)
+{
+    for (size_t i = 0; conf_row(c, i, row); i++) {
+        autofree char *full = row->name ? xasprintf("%s.%s.%s", row->section, row->name, row->key)
+                                        : xasprintf("%s.%s", row->section, row->key);
+        if (strcmp(full, path) == 0)
+            return row->value;
+    }
+    fail_msg("no row %s", path);
+    return NULL;
+}
+
+static size_t row_count(const struct conf *c)
+{
+    struct conf_row row;
+    size_t n = 0;
+    while (conf_row(c, n, &row))
+        n++;
+    return n;
+}
+
+/* ---- defaults ---- */
+
+static void defaults_are_sound_and_print_as_the_table_has_them(void **state)
+{
+    (void)state;
+    AUTO(conf_clear) struct conf c;
+    struct conf_row row;
+    struct err e;
+    conf_init(&c);
+    if (conf_check(&c, &e) < 0)
+        fail_msg("%s", e.msg);
+    for (size_t i = 0; conf_row(&c, i, &row); i++) {
+        assert_true(*row.section && *row.key && *row.help);
+        if (strcmp(row.key, "dialect") != 0) /* builtin's own */
+            assert_string_equal(row.value, row.def);
+    }
+}
+
+static void builtin_is_always_there(void **state)
+{
+    (void)state;
+    AUTO(conf_clear) struct conf c;
+    conf_init(&c);
+    const struct conf_model *m = conf_find_model(&c, "builtin");
+    assert_non_null(m);
+    assert_string_equal(m->dialect, "builtin");
+    assert_null(conf_find_model(&c, "other"));
+}
+
+/* Without the # of "#key = value" and "#[section]"; prose has a blank after it. */
+static char *uncommented(const char *text)
+{
+    struct str out = STR_INIT(1 << 20);
+    for (bool at_start = true; *text; text++) {
+        if (!(at_start && *text == '#' && text[1] > ' '))
+            str_putc(&out, *text);
+        at_start = *text == '\n';
+    }
+    return str_take(&out);
+}
+
+static size_t settings_in(const char *text)
+{
+    size_t n = 0;
+    for (const char *p = text; *p; p++)
+        n += (p == text || p[-1] == '\n') && *p >= 'a' && *p <= 'z';
+    return n;
+}
+
+/* Unknown and repeated keys are refused, so the right number of settings means that each is there once. */
+static void the_shipped_file_has_every_setting_at_its_default(void **state)
+{
+    (void)state;
+    AUTO(str_clear) struct str text = STR_INIT(1 << 20);
+    AUTO(conf_clear) struct conf c;
+    struct conf_row row;
+    struct err e;
+    conf_init(&c);
+    if (str_read_file(&text, "config/sandbook.conf", &e) < 0)
+        fail_msg("%s (run from the top of the tree)", e.msg);
+    autofree char *all = uncommented(text.buf);
+    if (conf_parse(&c, all, &e) < 0)
+        fail_msg("%s", e.msg);
+    assert_int_equal(settings_in(all), row_count(&c));
+    for (size_t i = 0; conf_row(&c, i, &row); i++)
+        if (strcmp(row.value, row.def) != 0)
+            fail_msg("%s.%s = %s, not %s", row.section, row.key, row.value, row.def);
+}
+
+static void the_shipped_file_is_valid_as_it_is(void **state)
+{
+    (void)state;
+    AUTO(conf_clear) struct conf c;
+    struct err e;
+    conf_init(&c);
+    if (conf_load(&c, "config/sandbook.conf", &e) < 0 || conf_check(&c, &e) < 0)
+        fail_msg("%s", e.msg);
+    assert_int_equal(c.model_n, 1);
+}
+
+/* ---- the file ---- */
+
+static const struct {
+    const char *text, *path, *value;
+} readable[] = {
+    { "[agent]\nmax_steps = 3\n", "agent.max_steps", "3" },
+    { "[agent]\nmax_steps=3", "agent.max_steps", "3" },
+    { "\xef\xbb\xbf[agent]\r\n \tmax_steps\t=\t3 \r\n", "agent.max_steps", "3" },
+    { "# c\n; c\n\n  # c\n[ agent ]\nmax_steps = 3", "agent.max_steps", "3" },
+    { "[agent]\n[box]\npids = 20\n[agent]\nmax_steps = 3", "agent.max_steps", "3" },
+    { "[agent]\nmax_steps = 0003", "agent.max_steps", "3" },
+    { "[service]\ndata_dir = /a b/#c;d=e \"q\"", "service.data_dir", "/a b/#c;d=e \"q\"" },
+    { "[service]\ndata_dir =", "service.data_dir", "" },
+    { "[service]\ndata_dir = /gr\xc3\xbc\xc3\x9f"
+      "e",
+      "service.data_dir",
+      "/gr\xc3\xbc\xc3\x9f"
+      "e" },
+    { "[agent]\nturn_timeout = 250ms", "agent.turn_timeout", "250ms" },
+    { "[agent]\nturn_timeout = 2000ms", "agent.turn_timeout", "2s" },
+    { "[agent]\nturn_timeout = 5m", "agent.turn_timeout", "300s" },
+    { "[agent]\nturn_timeout = 1h", "agent.turn_timeout", "3600s" },
+    { "[box]\nmemory = 1000", "box.memory", "1000" },
+    { "[box]\nmemory = 2048", "box.memory", "2K" },
+    { "[box]\nmemory = 1536M", "box.memory", "1536M" },
+    { "[box]\nmemory = 2048M", "box.memory", "2G" },
+    { "[box]\nmemory = 0", "box.memory", "0" },
+    { "[local]\nstdio = yes", "local.stdio", "yes" },
+    { "[model a]\nurl = https://a/v1", "model.a.url", "https://a/v1" },
+    { "[model\ta-B_2.x]\ncontext = 9000", "model.a-B_2.x.context", "9000" },
+    { "[model a]\n[model b]\nname = n\n[model a]\nname = m", "model.a.name", "m" },
+};
+
+static void values_are_read(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < countof(readable); i++) {
+        AUTO(conf_clear) struct conf c;
+        struct conf_row row;
+        struct err e;
+        conf_init(&c);
+        if (conf_parse(&c, readable[i].text, &e) < 0)
+            fail_msg("%s: %s", readable[i].text, e.msg);
+        assert_string_equal(value_of(&c, readable[i].path, &row), readable[i].value);
+    }
+}
+
+static const struct {
+    const char *text, *msg;
+} mistakes[] = {
+    { "max_steps = 3", "line 1: a setting before the first [section]" },
+    { "\n\nwords", "line 3: expected [section] or key = value" },
+    { "[agent", "line 1: a section ends with ]" },
+    { "[", "line 1: a section ends with ]" },
+    { "[agent] x", "line 1: a section ends with ]" },
+    { "[agnet]", "line 1: unknown section [agnet]; did you mean [agent]?" },
+    { "[models x]", "line 1: unknown section [models x]; did you mean [model NAME]?" },
+    { "[agent x]", "line 1: unknown section [agent x]; did you mean [agent]?" },
+    { "[weather]", "line 1: unknown section [weather]" },
+    { "[]", "line 1: unknown section []" },
+    { "[model]", "line 1: a model needs a name: [model NAME]" },
+    { "[model ]", "line 1: a model needs a name: [model NAME]" },
+    { "[model a b]", "line 1: \"a b\" is no model name: 1 to 64 of A-Z a-z 0-9 _ . -" },
+    { "[model builtin]", "line 1: the model \"builtin\" always exists and has no settings; take another name" },
+    { "# c\n[agent]\nmax_step = 3", "line 3: unknown setting \"max_step\" in [agent]; did you mean \"max_steps\"?" },
+    { "[agent]\nmaxsteps = 3", "line 2: unknown setting \"maxsteps\" in [agent]; did you mean \"max_steps\"?" },
+    { "[agent]\nMAX_STEPS = 3", "line 2: unknown setting \"MAX_STEPS\" in [agent]" },
+    { "[agent]\npids = 3", "line 2: \"pids\" belongs into [box], not [agent]" },
+    { "[agent]\nurl = x", "line 2: unknown setting \"url\" in [agent]" },
+    { "[model x]\nurll = y", "line 2: unknown setting \"urll\" in [model]; did you mean \"url\"?" },
+    { "[model x]\npids = 3", "line 2: \"pids\" belongs into [box], not [model]" },
+    { "[agent]\n= 3", "line 2: unknown setting \"\" in [agent]" },
+    { "[agent]\nmax_steps = 3\n\nmax_steps = 4", "line 4: max_steps was already set in line 2" },
+    { "[model a]\nname = x\n[model b]\nname = y\n[model a]\nname = z", "line 6: name was already set in line 2" },
+    { "[agent]\nmax_steps = three", "line 2: max_steps: \"three\" is not a whole number" },
+    { "[agent]\nmax_steps =", "line 2: max_steps: \"\" is not a whole number" },
+    { "[agent]\nmax_steps = -1", "line 2: max_steps: \"-1\" is not a whole number" },
+    { "[agent]\nmax_steps = +1", "line 2: max_steps: \"+1\" is not a whole number" },
+    { "[agent]\nmax_steps = 1.5", "line 2: max_steps: \"1.5\" is not a whole number" },
+    { "[agent]\nmax_steps = 15 # why", "line 2: max_steps: \"15 # why\" is not a whole number" },
+    { "[agent]\nmax_steps = 99999999999999999999", "line 2: max_steps: \"99999999999999999999\" is too large" },
+    { "[agent]\nmax_steps = 9223372036854775808", "line 2: max_steps: \"9223372036854775808\" is too large" },
+    { "[agent]\nturn_timeout = 90", "line 2: turn_timeout: \"90\" is not a time such as 250ms, 90s or 5m" },
+    { "[agent]\nturn_timeout = 5 m", "line 2: turn_timeout: \"5 m\" is not a time such as 250ms, 90s or 5m" },
+    { "[agent]\nturn_timeout = 9000000000000000h", "line 2: turn_timeout: \"9000000000000000h\" is too large" },
+    { "[box]\nmemory = 1T", "line 2: memory: \"1T\" is not a size such as 64K, 100M or 1G" },
+    { "[box]\nmemory = K", "line 2: memory: \"K\" is not a size such as 64K, 100M or 1G" },
+    { "[local]\nstdio = true", "line 2: stdio: \"true\" is neither yes nor no" },
+    { "[agent]\nmodel = \xff", "line 2: not valid UTF-8" },
+    { "[agent]\nmodel = a\x1b[31m", "line 2: control character 0x1b" },
+    { "[agent]\nmodel = a\rb", "line 2: control character 0x0d" },
+    { "[model x]\nkey_file = /nonexistent/key",
+      "line 2: key_file: cannot read the secret /nonexistent/key: No such file or directory" },
+};
+
+static void mistakes_are_named_with_their_line(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < countof(mistakes); i++) {
+        AUTO(conf_clear) struct conf c;
+        struct err e = { 0 };
+        conf_init(&c);
+        if (conf_parse(&c, mistakes[i].text, &e) == 0)
+            fail_msg("accepted: %s", mistakes[i].text);
+        assert_int_equal(e.kind, ERR_CONFIG);
+        assert_string_equal(e.msg, mistakes[i].msg);
+    }
+}
+
+static void names_of_models_have_at_most_64_characters(void **state)
+{
+    (void)state;
+    for (int n = 64; n <= 65; n++) {
+        AUTO(conf_clear) struct conf c;
+        struct err e;
+        conf_init(&c);
+        autofree char *text = xasprintf("[model %0*d]", n, 0);
+        assert_int_equal(conf_parse(&c, text, &e), n == 64 ? 0 : -1);
+    }
+}
+
+static void very_long_names_get_no_suggestion(void **state)
+{
+    (void)state;
+    AUTO(conf_clear) struct conf c;
+    struct err e;
+    conf_init(&c);
+    autofree char *text = xasprintf("[agent]\n%0*d = 1", 5000, 0);
+    assert_int_equal(conf_parse(&c, text, &e), -1);
+    assert_non_null(strstr(e.msg, "line 2: unknown setting \"0000"));
+    assert_null(strstr(e.msg, "did you mean"));
+}
+
+static void a_later_text_goes_over_an_earlier_one(void **state)
+{
+    (void)state;
+    AUTO(conf_clear) struct conf c;
+    struct err e;
+    conf_init(&c);
+    assert_int_equal(conf_parse(&c, "[agent]\nmax_steps = 3\n[model a]\nname = x\ncontext = 9000", &e), 0);
+    assert_int_equal(conf_parse(&c, "[agent]\nmax_steps = 4\n[model a]\nname = y", &e), 0);
+    assert_int_equal(c.max_steps, 4);
+    assert_int_equal(c.model_n, 2);
+    assert_string_equal(conf_find_model(&c, "a")->name, "y");
+    assert_int_equal(conf_find_model(&c, "a")->context_tokens, 9000);
+}
+
+static void loading_reports_the_path(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *content;
+        size_t n;
+        const char *msg;
+    } cases[] = {
+        { "good", "[agent]\nmax_steps = 3\n", 22, NULL },
+        { "bad", "\n[agent\n", 8, "bad: line 2: a section ends with ]" },
+        { "nul", "[agent]\n\0", 9, "nul: holds a NUL byte" },
+    };
+    for (size_t i = 0; i < countof(cases); i++) {
+        AUTO(conf_clear) struct conf c;
+        struct err e = { 0 };
+        conf_init(&c);
+        autofree char *path = file_with(cases[i].name, cases[i].content, cases[i].n, 0644);
+        assert_int_equal(conf_load(&c, path, &e), cases[i].msg ? -1 : 0);
+        assert_int_equal(unlink(path), 0);
+        assert_int_equal(e.kind, cases[i].msg ? ERR_CONFIG : ERR_NONE);
+        if (cases[i].msg)
+            assert_string_equal(e.msg + strlen(dir) + 1, cases[i].msg);
+    }
+    AUTO(conf_clear) struct conf c;
+    struct err e;
+    conf_init(&c);
+    assert_int_equal(conf_load(&c, "/nonexistent", &e), -1);
+    assert_int_equal(e.kind, ERR_CONFIG);
+    assert_int_equal(conf_load(&c, "/dev/zero", &e), -1);
+    assert_int_equal(e.kind, ERR_CONFIG);
+}
+
+/* ---- the command line ---- */
+
+static void assignments_of_the_command_line_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *assignment, *path, *value;
+    } cases[] = {
+        { "agent.max_steps=3", "agent.max_steps", "3" },
+        { " agent.max_steps = 3 ", "agent.max_steps", "3" },
+        { "service.data_dir=/a=b.c", "service.data_dir", "/a=b.c" },
+        { "model.a.url=http://127.0.0.1:8080/v1", "model.a.url", "http://127.0.0.1:8080/v1" },
+        { "model.qwen2.5-7b.context=9000", "model.qwen2.5-7b.context", "9000" },
+    };
+    for (size_t i = 0; i < countof(cases); i++) {
+        AUTO(conf_clear) struct conf c;
+        struct conf_row row;
+        struct err e;
+        conf_init(&c);
+        if (conf_set(&c, cases[i].assignment, &e) < 0)
+            fail_msg("%s", e.msg);
+        assert_string_equal(value_of(&c, cases[i].path, &row), cases[i].value);
+    }
+}
+
+static void mistakes_of_the_command_line_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *assignment, *msg;
+    } cases[] = {
+        { "", "\"\": expected section.key=value" },
+        { "agent.max_steps", "\"agent.max_steps\": expected section.key=value" },
+        { "max_steps=3", "max_steps: expected section.key=value" },
+        { "agnet.max_steps=3", "agnet.max_steps: unknown section [agnet]; did you mean [agent]?" },
+        { "agent.max_step=3", "agent.max_step: unknown setting \"max_step\" in [agent]; did you mean \"max_steps\"?" },
+        { "agent.x.max_steps=3",
+          "agent.x.max_steps: unknown setting \"x.max_steps\" in [agent]; did you mean \"max_steps\"?" },
+        { "agent.max_steps=x", "agent.max_steps: \"x\" is not a whole number" },
+        { "model.url=x", "model.url: expected model.NAME.key=value" },
+        { "model..url=x", "model..url: \"\" is no model name: 1 to 64 of A-Z a-z 0-9 _ . -" },
+        { "model.builtin.url=x",
+          "model.builtin.url: the model \"builtin\" always exists and has no settings; take another name" },
+        { "model.a.ulr=x", "model.a.ulr: unknown setting \"ulr\" in [model]; did you mean \"url\"?" },
+        { "agent.model=a\nb", "a setting is one line" },
+        { "agent.model=\xff", "not valid UTF-8" },
+        { "=", ": expected section.key=value" },
+        { ".=", ".: unknown section []" },
+    };
+    for (size_t i = 0; i < countof(cases); i++) {
+        AUTO(conf_clear) struct conf c;
+        struct err e = { 0 };
+        conf_init(&c);
+        if (conf_set(&c, cases[i].assignment, &e) == 0)
+            fail_msg("accepted: %s", cases[i].assignment);
+        assert_int_equal(e.kind, ERR_CONFIG);
+        assert_string_equal(e.msg, cases[i].msg);
+    }
+}
+
+/* ---- the whole ---- */
+
+#define REMOTE "[model m]\nname=n\nurl="
+
+static const struct {
+    const char *text, *msg; /* NULL: fine */
+} wholes[] = {
+    { "[agent]\nmax_steps=0", "agent.max_steps must be 1 to 1000" },
+    { "[agent]\nmax_steps=1001", "agent.max_steps must be 1 to 1000" },
+    { "[agent]\nmax_steps=1000", NULL },
+    { "[agent]\nmax_repairs=0", "agent.max_repairs must be 1 to 100" },
+    { "[agent]\nmax_malformed=0", "agent.max_malformed must be 1 to 100" },
+    { "[agent]\nturn_timeout=999ms", "agent.turn_timeout must be 1s to 24h" },
+    { "[agent]\noutput_head=255", "agent.output_head must be 256 to 1M" },
+    { "[agent]\noutput_tail=0", NULL },
+    { "[agent]\noutput_tail=2M", "agent.output_tail must be 0 to 1M" },
+    { "[box]\ncell_timeout=0s", "box.cell_timeout must be 1s to 24h" },
+    { "[box]\ncell_timeout=301s", "box.cell_timeout must not be above box.cell_timeout_max" },
+    { "[box]\ncell_timeout=300s", NULL },
+    { "[box]\ncell_timeout_max=25h", "box.cell_timeout_max must be 1s to 24h" },
+    { "[box]\nmemory=127M\ndisk=1M", "box.memory must be 128M to 1024G" },
+    { "[box]\nmemory=128M\ndisk=64M", NULL },
+    { "[box]\nmemory=128M\ndisk=65M", "box.disk must be at most half of box.memory, as files count as memory" },
+    { "[box]\ndisk=0", "box.disk must be 1M to 512G" },
+    { "[box]\npids=15", "box.pids must be 16 to 32768" },
+    { "[box]\ncpus=0", "box.cpus must be 1 to 1024" },
+    { "[box]\nuid_base=1000", "box.uid_base must be 65536 to 4294901759" },
+    { "[box]\nuid_base=4294901760", "box.uid_base must be 65536 to 4294901759" },
+    { "[box]\nmin_tier=T0", NULL },
+    { "[box]\nmin_tier=T2", "box.min_tier must be T0 or T1" },
+    { "[box]\nmin_tier=T0 T1", "box.min_tier must be T0 or T1" },
+    { "[box]\nmin_tier=", "box.min_tier must be T0 or T1" },
+    { "[files]\nupload_max=1", "files.upload_max must be 1K to 1024G" },
+    { "[files]\narchive_max=0", "files.archive_max must be 1K to 1024G" },
+    { "[files]\narchive_entries=0", "files.archive_entries must be 1 to 1000000" },
+    { "[files]\nresult_max=2G", "files.result_max must be 1K to 1G" },
+    { "[service]\nlog_level=error", NULL },
+    { "[service]\nlog_level=warn", NULL },
+    { "[service]\nlog_level=debug", NULL },
+    { "[service]\nlog_level=loud", "service.log_level must be auto, error, warn, info or debug" },
+    { "[service]\nlog_level=war", "service.log_level must be auto, error, warn, info or debug" },
+    { "[agent]\nmodel=m", "agent.model is \"m\", but there is no [model m]" },
+    { "[agent]\nmodel=m\n" REMOTE "https://h/v1", NULL },
+    { "[model m]\ndialect=chatty", "model.m.dialect must be chat, responses, anthropic, builtin or replay" },
+    { "[model m]\ntools=many\nname=n\nurl=https://h", "model.m.tools must be auto, native or fence" },
+    { "[model m]\ntools=fence\nname=n\nurl=https://h", NULL },
+    { "[model m]\ntools=native\nname=n\nurl=https://h", NULL },
+    { "[model m]\nname=n", "model.m.url is empty; give the server's base address" },
+    { "[model m]\nurl=https://h", "model.m.name is empty; say what the server calls the model" },
+    { "[model m]\ndialect=replay", "model.m.url is empty; give the path of a recording" },
+    { "[model m]\ndialect=replay\nurl=some/file.json", NULL },
+    { "[model m]\ndialect=builtin", NULL },
+    { "[model m]\ndialect=responses\nname=n\nurl=https://h", NULL },
+    { "[model m]\ndialect=anthropic\nname=n\nurl=ftp://h", "model.m.url must begin with https:// or http://" },
+    { "[model m]\ndialect=builtin\ncontext=1023", "model.m.context must be 1024 to 100000000" },
+    { "[model m]\ndialect=builtin\nmax_output=15", "model.m.max_output must be 16 to 10000000" },
+    { "[model m]\ndialect=builtin\nmax_output=32768", "model.m.max_output must be less than context" },
+};
+
+static void settings_are_checked_together(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < countof(wholes); i++) {
+        AUTO(conf_clear) struct conf c;
+        struct err e = { 0 };
+        conf_init(&c);
+        if (conf_parse(&c, wholes[i].text, &e) < 0)
+            fail_msg("%s: %s", wholes[i].text, e.msg);
+        int rc = conf_check(&c, &e);
+        if (rc != (wholes[i].msg ? -1 : 0))
+            fail_msg("%s: %s", wholes[i].text, e.msg);
+        if (wholes[i].msg)
+            assert_string_equal(e.msg, wholes[i].msg);
+    }
+}
+
+static void keys_travel_in_the_clear_to_this_machine_only(void **state)
+{
+    (void)state;
+    static const char plain[] = "must be https:// unless the host is this machine or allow_plain_http is yes";
+    static const char host[] = "must name a host, without user or password";
+    static const char base[] = "must be a base address without blanks, ? and #";
+    static const char scheme[] = "must begin with https:// or http://";
+    static const struct {
+        const char *url, *problem;
+    } cases[] = {
+        { "https://api.example.com/v1", NULL },
+        { "HTTPS://api.example.com:8443", NULL },
+        { "https://[2001:db8::1]:8443/v1", NULL },
+        { "http://127.0.0.1:8080/v1", NULL },
+        { "http://127.1.2.3", NULL },
+        { "http://localhost:11434", NULL },
+        { "http://LocalHost/", NULL },
+        { "http://[::1]:8080/v1", NULL },
+        { "http://api.example.com", plain },
+        { "http://127.0.0.1.example.com/", plain },
+        { "http://localhost.example.com", plain },
+        { "http://128.0.0.1", plain },
+        { "http://127.1", plain }, /* curl may take it for loopback, we need not */
+        { "http://0x7f000001", plain },
+        { "http://[::2]", plain },
+        { "http://[::1", host },
+        { "http://[::1]x", host },
+        { "http://[]", host },
+        { "http://127.0.0.1:80:90", host },
+        { "http://127.0.0.1@example.com/", host },
+        { "https://user:word@example.com/", host },
+        { "http://127.0.0.1\\@example.com/", base },
+        { "http://127.0.0.1#@example.com/", base },
+        { "http://127.0.0.1?@example.com/", base },
+        { "https://exam ple.com", base },
+        { "https://ex\xc3\xa4mple.com", base },
+        { "https://", host },
+        { "https:///v1", host },
+        { "https://:443", host },
+        { "https://h:44a", host },
+        { "file:///etc/passwd", scheme },
+        { "api.example.com", scheme },
+    };
+    for (size_t i = 0; i < countof(cases); i++) {
+        AUTO(conf_clear) struct conf c;
+        struct err e = { 0 };
+        autofree char *text = xasprintf(REMOTE "%s", cases[i].url);
+        conf_init(&c);
+        assert_int_equal(conf_parse(&c, text, &e), 0);
+        if (conf_check(&c, &e) != (cases[i].problem ? -1 : 0))
+            fail_msg("%s: %s", cases[i].url, e.msg);
+        if (cases[i].problem)
+            assert_string_equal(e.msg + strlen("model.m.url "), cases[i].problem);
+        if (cases[i].problem == plain) {
+            assert_int_equal(conf_set(&c, "model.m.allow_plain_http=yes", &e), 0);
+            assert_int_equal(conf_check(&c, &e), 0);
+        }
+    }
+}
+
+static void a_host_name_has_a_limit(void **state)
+{
+    (void)state;
+    AUTO(conf_clear) struct conf c;
+    struct err e;
+    autofree char *text = xasprintf(REMOTE "https://%0*d/", 300, 0);
+    conf_init(&c);
+    assert_int_equal(conf_parse(&c, text, &e), 0);
+    assert_int_equal(conf_check(&c, &e), -1);
+}
+
+/* ---- listing ---- */
+
+static void rows_list_the_models_of_the_file_or_a_template(void **state)
+{
+    (void)state;
+    AUTO(conf_clear) struct conf c;
+    struct conf_row row;
+    struct err e;
+    conf_init(&c);
+    size_t before = row_count(&c), templates = 0;
+    for (size_t i = 0; conf_row(&c, i, &row); i++)
+        templates += row.name && strcmp(row.name, "NAME") == 0;
+    assert_true(templates > 0);
+    assert_int_equal(conf_parse(&c, "[model a]\nname=x\n[model b]\nname=y", &e), 0);
+    assert_int_equal(row_count(&c), before + templates);
+    assert_string_equal(value_of(&c, "model.a.name", &row), "x");
+    assert_string_equal(value_of(&c, "model.b.name", &row), "y");
+    assert_string_equal(value_of(&c, "model.b.dialect", &row), "chat");
+}
+
+/* ---- secrets ---- */
+
+static void secret_files_must_be_private(void **state)
+{
+    (void)state;
+    static const struct {
+        mode_t mode;
+        bool fine;
+    } cases[] = { { 0600, true },  { 0400, true },  { 0700, true },  { 0640, false },
+                  { 0644, false }, { 0604, false }, { 0620, false }, { 0601, false } };
+    autofree char *path = file_with("key", "abc\n", 4, 0600);
+    for (size_t i = 0; i < countof(cases); i++) {
+        AUTO(conf_clear) struct conf c;
+        autofree char *text = xasprintf("[model m]\nkey_file=%s", path);
+        autofree char *want = xasprintf("line 2: key_file: others may read %s; run: chmod 600 %s", path, path);
+        autofree char *key = NULL;
+        struct err e;
+        assert_int_equal(chmod(path, cases[i].mode), 0);
+        conf_init(&c);
+        assert_int_equal(conf_parse(&c, text, &e), cases[i].fine ? 0 : -1);
+        if (!cases[i].fine)
+            assert_string_equal(e.msg, want);
+        assert_int_equal(conf_read_secret(&key, path, &e), cases[i].fine ? 0 : -1);
+    }
+    assert_int_equal(unlink(path), 0);
+}
+
+static void secrets_are_one_line_of_printable_text(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *content, *secret, *msg;
+    } cases[] = {
+        { "sk-abc", "sk-abc", NULL },
+        { "sk-abc\n", "sk-abc", NULL },
+        { " \t\r\nsk-abc \r\n\n", "sk-abc", NULL },
+        { "two words", "two words", NULL },
+        { "", NULL, "is empty" },
+        { " \n", NULL, "is empty" },
+        { "a\nb", NULL, "is not one line of printable ASCII" },
+        { "a\r\nX-Header: b", NULL, "is not one line of printable ASCII" },
+        { "k\xc3\xa9y", NULL, "is not one line of printable ASCII" },
+    };
+    for (size_t i = 0; i < countof(cases); i++) {
+        autofree char *path = file_with("key", cases[i].content, strlen(cases[i].content), 0600);
+        autofree char *secret = NULL;
+        struct err e;
+        assert_int_equal(conf_read_secret(&secret, path, &e), cases[i].secret ? 0 : -1);
+        assert_int_equal(unlink(path), 0);
+        if (cases[i].secret)
+            assert_string_equal(secret, cases[i].secret);
+        else
+            assert_non_null(strstr(e.msg, cases[i].msg));
+    }
+}
+
+static void a_secret_has_a_limit(void **state)
+{
+    (void)state;
+    for (int n = 4096; n <= 4097; n++) {
+        autofree char *content = xasprintf("%0*d", n, 0);
+        autofree char *path = file_with("key", content, (size_t)n, 0600);
+        autofree char *secret = NULL;
+        struct err e;
+        assert_int_equal(conf_read_secret(&secret, path, &e), n == 4096 ? 0 : -1);
+        assert_int_equal(unlink(path), 0);
+    }
+}
+
+static void what_is_no_regular_file_holds_no_secret(void **state)
+{
+    (void)state;
+    autofree char *fifo = xasprintf("%s/fifo", dir);
+    autofree char *secret = NULL;
+    struct err e;
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    assert_int_equal(conf_read_secret(&secret, fifo, &e), -1); /* and does not wait for a writer */
+    assert_non_null(strstr(e.msg, "is not a regular file"));
+    assert_int_equal(unlink(fifo), 0);
+    assert_int_equal(conf_read_secret(&secret, dir, &e), -1);
+    assert_int_equal(conf_read_secret(&secret, "/nonexistent/key", &e), -1);
+    assert_null(secret);
+}
+
+static void bare_names_are_systemd_credentials(void **state)
+{
+    (void)state;
+    AUTO(conf_clear) struct conf c;
+    autofree char *path = file_with("token", "abc", 3, 0440); /* as systemd's ACL shows */
+    autofree char *secret = NULL;
+    struct err e;
+    conf_init(&c);
+    assert_int_equal(conf_parse(&c, "[model m]\nkey_file=token", &e), -1);
+    assert_int_equal(setenv("CREDENTIALS_DIRECTORY", dir, 1), 0);
+    assert_int_equal(conf_parse(&c, "[model m]\nkey_file=token", &e), 0);
+    assert_string_equal(conf_find_model(&c, "m")->key_file, path);
+    assert_int_equal(conf_read_secret(&secret, path, &e), 0);
+    assert_string_equal(secret, "abc");
+    assert_int_equal(chmod(path, 0444), 0);
+    assert_int_equal(conf_parse(&c, "[model m]\nkey_file=token", &e), -1);
+    assert_int_equal(unsetenv("CREDENTIALS_DIRECTORY"), 0);
+    assert_int_equal(unlink(path), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults_are_sound_and_print_as_the_table_has_them),
+        cmocka_unit_test(builtin_is_always_there),
+        cmocka_unit_test(the_shipped_file_has_every_setting_at_its_default),
+        cmocka_unit_test(the_shipped_file_is_valid_as_it_is),
+        cmocka_unit_test(values_are_read),
+        cmocka_unit_test(mistakes_are_named_with_their_line),
+        cmocka_unit_test(names_of_models_have_at_most_64_characters),
+        cmocka_unit_test(very_long_names_get_no_suggestion),
+        cmocka_unit_test(a_later_text_goes_over_an_earlier_one),
+        cmocka_unit_test(loading_reports_the_path),
+        cmocka_unit_test(assignments_of_the_command_line_are_read),
+        cmocka_unit_test(mistakes_of_the_command_line_are_named),
+        cmocka_unit_test(settings_are_checked_together),
+        cmocka_unit_test(keys_travel_in_the_clear_to_this_machine_only),
+        cmocka_unit_test(a_host_name_has_a_limit),
+        cmocka_unit_test(rows_list_the_models_of_the_file_or_a_template),
+        cmocka_unit_test(secret_files_must_be_private),
+        cmocka_unit_test(secrets_are_one_line_of_printable_text),
+        cmocka_unit_test(a_secret_has_a_limit),
+        cmocka_unit_test(what_is_no_regular_file_holds_no_secret),
+        cmocka_unit_test(bare_names_are_systemd_credentials),
+    };
+    return cmocka_run_group_tests_name("conf", tests, make_dir, remove_dir);
+}
