@@ -1,0 +1,76 @@
+/* chat.h - what a chat platform is to the rest of the program. Floor 2.
+ *
+ * An adapter turns what people do into events and answers into posts. It owns retries, rate limits and rendering; it knows
+ * nothing of sessions, models or boxes. */
+#ifndef CHAT_H
+#define CHAT_H
+#include "cell.h"
+
+struct loop;
+struct conf;
+struct chat;
+
+/* A file that came with a message, already on this machine. Borrowed: valid during on_event() only. */
+struct chat_file {
+    const char *name; /* as its sender called it; UTF-8, valid; not yet NFC, may hold anything but NUL */
+    int fd;           /* open for reading at 0; -1: it could not be had, `problem` says why in words for people */
+    int64_t bytes;
+    const char *problem;
+};
+
+enum chat_event_type { CHAT_MESSAGE, CHAT_EDIT, CHAT_DELETE, CHAT_REACTION, CHAT_LEFT };
+
+/* One thing that a person did. Borrowed: valid only during on_event(). */
+struct chat_event {
+    enum chat_event_type type;
+    const char *id;     /* unique on its platform; the store dedups on it */
+    const char *about;  /* edit, delete, reaction: the id of the message meant; else NULL */
+    const char *room;   /* where to answer */
+    const char *thread; /* id of the thread's first message; NULL: not in a thread */
+    const char *sender; /* id of the person */
+    const char *name;   /* how the person is called; for words, never for decisions */
+    const char *text;   /* UTF-8, valid, control characters removed, mention of the bot removed; reaction: its key */
+    bool direct;        /* a DM: room and session are one */
+    bool mentioned;     /* the bot was addressed by name */
+    bool from_bot;      /* sent by a program */
+    const struct chat_file *files;
+    size_t file_n;
+    int64_t sent_ms; /* Unix time, by the platform's clock */
+};
+
+enum chat_post_type {
+    CHAT_ANSWER, /* the one answer of a turn, with its artifacts; durable: comes from the outbox */
+    CHAT_STATUS, /* how a turn is doing; replaces the turn's earlier status; may be dropped */
+    CHAT_NOTICE, /* a short word outside a turn: refusals, command results */
+};
+
+struct chat_post {
+    enum chat_post_type type;
+    const char *txn;                      /* idempotency key: the same txn is never shown twice */
+    const char *room, *thread, *reply_to; /* reply_to: event id of the question, or NULL */
+    const char *markdown;                 /* the adapter renders it; "" in a status ends it */
+    const char *receipt;                  /* one line under an answer, or NULL */
+    const struct artifact *figures;
+    size_t figure_n;
+    const struct artifact *files;
+    size_t file_n;
+};
+
+struct chat_events {
+    /* Returns 0 once the event is durable (the platform may be told so), -1 to have it delivered again. */
+    int (*on_event)(void *ud, struct chat *from, const struct chat_event *ev);
+    /* The platform has nothing more to say (local: end of input). */
+    void (*on_end)(void *ud, struct chat *from);
+};
+
+struct chat_ops {
+    const char *name;
+    int (*open)(struct chat **out, struct loop *l, const struct conf *c, const struct chat_events *ev, void *ud,
+                struct err *e) must_check;
+    /* done(ud, NULL) once the platform has it; done(ud, e) when it never will. May be called before post returns. */
+    int (*post)(struct chat *c, const struct chat_post *p, void (*done)(void *ud, const struct err *e), void *ud,
+                struct err *e) must_check;
+    void (*close)(struct chat *c); /* no callback after it */
+};
+extern const struct chat_ops chat_local;
+#endif

@@ -1,0 +1,95 @@
+/* sandbox.h - a place where untrusted code runs: the port that the agent uses and box/ implements. Floor 2.
+ *
+ * A `sandbox` makes boxes (native: one connection to a keeper process; fake: a script, for tests). A `box` is one session's.
+ * Everything a box does is a request: started by box_ask, reported through box_events, ended by exactly one done(). A box
+ * runs one request at a time; a second is refused with ERR_SANDBOX. */
+#ifndef SANDBOX_H
+#define SANDBOX_H
+#include "cell.h"
+
+struct loop;
+struct conf;
+struct sandbox;
+struct box;
+
+struct box_limits {
+    int64_t memory_bytes, disk_bytes;
+    int pids, cpus;
+};
+
+enum box_op {
+    BOX_OP_CELL,   /* text = code; number, timeout_ms */
+    BOX_OP_PUT,    /* name, fd (borrowed until done): that file appears as /mnt/data/<name> */
+    BOX_OP_INTAKE, /* name: unpack if an archive, profile; reply = {"profiles":[...]} as docs/profile.md has it */
+    BOX_OP_VARS,   /* reply = {"vars":[{"name","type","detail"}]} */
+    BOX_OP_RESET,  /* a new interpreter, files stay */
+    BOX_OP_UNDO,
+    BOX_OP_BRANCH,
+    BOX_OP_CHECKPOINT,
+    BOX_OP_RESTORE, /* number: the cell to go back to or branch from */
+};
+
+struct box_request {
+    enum box_op op;
+    const char *text; /* code */
+    size_t text_n;
+    const char *name; /* file name below /mnt/data, NFC */
+    int fd;
+    int number;
+    int64_t timeout_ms; /* 0: the configured one */
+};
+
+struct box_reply {
+    struct cell *cell; /* BOX_OP_CELL. The callback may take the content: copy the struct, zero this one. Borrowed */
+    const struct json *reply; /* other ops: borrowed. Valid UTF-8, but written inside the box: scrub what is shown */
+};
+
+struct box_events {
+    /* Optional: raw progress, scrubbed; borrowed, not NUL-terminated. Stream 1 or 2. */
+    void (*output)(void *ud, int stream, const char *text, size_t n);
+    /* One of r, e is NULL. e: ERR_SANDBOX, the sandbox failed, not the code; other ops than a cell also: ERR_DATA, what was
+     * given cannot be worked on (the box ran into a limit, or says so itself), ERR_TIMEOUT, ERR_REFUSED (cancelled).
+     * Last call; the next ask, and close, are allowed inside it. */
+    void (*done)(void *ud, const struct box_reply *r, const struct err *e);
+};
+
+struct sandbox_ops {
+    const char *name;
+    /* Returns at once; ready() comes on the loop: e NULL when boxes can be opened, else ERR_CONFIG with what the machine lacks and
+     * how to mend it, or ERR_SANDBOX. */
+    must_check int (*start)(struct sandbox **out, struct loop *l, const struct conf *c,
+                            void (*ready)(void *ud, const struct err *e), void *ud, struct err *e);
+    void (*stop)(struct sandbox *s); /* closes every box, ends the keeper; no callback after it; NULL is fine */
+    /* What ready found: {"tier","features","problems"}; borrowed; NULL before ready. */
+    const struct json *(*report)(const struct sandbox *s);
+    /* Try the escapes: note() for each, then done(). */
+    must_check int (*check)(struct sandbox *s,
+                            void (*note)(void *ud, const char *name, const char *outcome, const char *detail),
+                            void (*done)(void *ud, const struct err *e), void *ud, struct err *e);
+
+    /* out_dir_fd: folder on the host (borrowed for the box's life) where new files of cells are delivered: figures as
+     * figure-N-M.png, files under their names below /mnt/data, each written whole (temp, fsync, rename). */
+    must_check int (*open)(struct box **out, struct sandbox *s, const struct box_limits *lim, int out_dir_fd,
+                           const char *out_dir, struct err *e);
+    must_check int (*ask)(struct box *b, const struct box_request *r, const struct box_events *ev, void *ud,
+                          struct err *e);
+    /* Interrupts the running request, which still ends in done(); harmless when none runs. */
+    void (*cancel)(struct box *b);
+    /* Kills everything inside and removes it; no callback after it; NULL is fine. */
+    void (*close)(struct box *b);
+    /* Everything that was inside is gone, files too (the keeper died and the box will be a new one): put the files again
+     * before the next cell. False again once a request has ended well. The next cell's state says "lost" in any case. */
+    bool (*lost)(const struct box *b);
+};
+extern const struct sandbox_ops sandbox_native, sandbox_fake;
+
+/* ---- the scripted one, for tests and for machines that cannot box ----
+ * One JSON object a line, used up in order by the requests of its op ("op": cell, put, intake, vars, reset; absent: cell).
+ * A cell line has the keys of `sandbook cells --json`, all optional; figures and files are written into out_dir ("content":
+ * text of a file). Any line: "delay_ms" on the loop's clock, "output" progress told before, "hang": true until cancelled,
+ * "fail": "words" of an ERR_SANDBOX, "lost": true then also loses the box. Other ops answer with the line itself. With no
+ * line left: an empty ok. A line that is no JSON object aborts. Forgets what was there and what was asked. */
+void sandbox_fake_script(const char *json_lines);
+/* The i-th request since, oldest first: "cell CODE", "put NAME", "intake NAME", "vars", "reset"; NULL: fewer. Borrowed. */
+const char *sandbox_fake_asked(size_t i);
+#endif

@@ -1,0 +1,169 @@
+/* cell.c - memory and JSON of a cell. */
+#include "cell.h"
+
+#include <math.h>
+
+#include "json.h"
+
+void cell_init(struct cell *c)
+{
+    *c = (struct cell){ 0 };
+    c->out = xstrdup("");
+    c->err = xstrdup("");
+}
+
+void cell_clear(struct cell *c)
+{
+    char *const owned[] = {
+        c->id,  c->out, c->err, c->result_text, c->result_html, c->error_name, c->error_value, c->error_traceback,
+        c->why,
+    };
+    for (size_t i = 0; i < countof(owned); i++)
+        free(owned[i]);
+    for (size_t i = 0; i < c->note_n; i++)
+        free(c->notes[i]);
+    free(c->notes);
+    artifacts_clear(&c->figures);
+    artifacts_clear(&c->files);
+    *c = (struct cell){ 0 };
+}
+
+const char *cell_status_name(enum cell_status s)
+{
+    switch (s) {
+    case CELL_OK: return "ok";
+    case CELL_ERROR: return "error";
+    case CELL_TIMEOUT: return "timeout";
+    case CELL_OOM: return "oom";
+    case CELL_CRASH: return "crash";
+    case CELL_LIMIT: return "limit";
+    case CELL_CANCELLED: return "cancelled";
+    }
+    return "crash";
+}
+
+const char *cell_state_name(enum cell_state s)
+{
+    switch (s) {
+    case CELL_KEPT: return "kept";
+    case CELL_ROLLED_BACK: return "rolled_back";
+    case CELL_LOST: return "lost";
+    }
+    return "lost";
+}
+
+struct artifact *artifacts_add(struct artifacts *a)
+{
+    a->at = xgrow(a->at, &a->cap, a->n + 1, sizeof *a->at);
+    a->at[a->n] = (struct artifact){ 0 };
+    return &a->at[a->n++];
+}
+
+void artifacts_clear(struct artifacts *a)
+{
+    for (size_t i = 0; i < a->n; i++) {
+        free(a->at[i].path);
+        free(a->at[i].name);
+        free(a->at[i].title);
+        free(a->at[i].summary);
+    }
+    free(a->at);
+    *a = (struct artifacts){ 0 };
+}
+
+/* ---- JSON ---- */
+
+/* Microseconds are as exact as the keeper's clock. */
+static double rounded(double ms)
+{
+    return round(ms * 1000) / 1000;
+}
+
+static struct json *result_json(const struct cell *c)
+{
+    if (!c->result_text && !c->result_html)
+        return NULL;
+    struct json *r = json_new_object();
+    if (c->result_text)
+        json_set_str(r, "text/plain", c->result_text);
+    if (c->result_html)
+        json_set_str(r, "text/html", c->result_html);
+    return r;
+}
+
+static struct json *error_json(const struct cell *c)
+{
+    if (!c->error_name)
+        return NULL;
+    struct json *r = json_new_object();
+    json_set_str(r, "name", c->error_name);
+    json_set_str(r, "value", c->error_value ? c->error_value : "");
+    json_set_str(r, "traceback", c->error_traceback ? c->error_traceback : "");
+    if (c->error_line > 0)
+        json_set_int(r, "line", c->error_line);
+    else
+        json_set(r, "line", NULL);
+    return r;
+}
+
+static struct json *figures_json(const struct artifacts *a)
+{
+    struct json *list = json_new_array();
+    for (size_t i = 0; i < a->n; i++) {
+        struct json *f = json_new_object();
+        json_set_str(f, "path", a->at[i].path);
+        json_set_int(f, "width", a->at[i].width);
+        json_set_int(f, "height", a->at[i].height);
+        json_set_str(f, "title", a->at[i].title ? a->at[i].title : "");
+        if (a->at[i].summary)
+            json_set_str(f, "summary", a->at[i].summary);
+        json_push(list, f);
+    }
+    return list;
+}
+
+static struct json *files_json(const struct artifacts *a)
+{
+    struct json *list = json_new_array();
+    for (size_t i = 0; i < a->n; i++) {
+        struct json *f = json_new_object();
+        json_set_str(f, "path", a->at[i].path);
+        json_set_int(f, "bytes", a->at[i].bytes);
+        json_push(list, f);
+    }
+    return list;
+}
+
+static struct json *notes_json(const struct cell *c)
+{
+    struct json *list = json_new_array();
+    for (size_t i = 0; i < c->note_n; i++)
+        json_push(list, json_new_string(c->notes[i]));
+    return list;
+}
+
+struct json *cell_to_json(const struct cell *c, const char *code)
+{
+    struct json *o = json_new_object();
+    json_set_str(o, "id", c->id);
+    json_set_int(o, "cell", c->number);
+    if (code)
+        json_set_str(o, "code", code);
+    json_set_str(o, "status", cell_status_name(c->status));
+    json_set_str(o, "stdout", c->out ? c->out : "");
+    json_set_str(o, "stderr", c->err ? c->err : "");
+    json_set(o, "result", result_json(c));
+    json_set(o, "error", error_json(c));
+    json_set(o, "figures", figures_json(&c->figures));
+    json_set(o, "files", files_json(&c->files));
+    json_set_str(o, "state", cell_state_name(c->state));
+    json_set_bool(o, "truncated", c->truncated);
+    json_set_num(o, "took_ms", rounded(c->took_ms));
+    json_set_num(o, "start_ms", rounded(c->start_ms));
+    json_set_int(o, "peak_bytes", c->peak_bytes);
+    if (c->why)
+        json_set_str(o, "why", c->why);
+    if (c->note_n)
+        json_set(o, "notes", notes_json(c));
+    return o;
+}
