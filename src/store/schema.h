@@ -1,0 +1,41 @@
+/* schema.h - the numbered steps of the database's schema. A landed step is never edited; a change is a new step. Private to store/. */
+#ifndef SCHEMA_H
+#define SCHEMA_H
+
+static const char *const schema_steps[] = {
+    /* 1: what a single machine needs to lose and repeat nothing */
+    "CREATE TABLE sessions("
+    " id TEXT PRIMARY KEY, platform TEXT NOT NULL, room TEXT NOT NULL, thread TEXT NOT NULL," /* thread '': the room as a whole */
+    " created_ms INTEGER NOT NULL, used_ms INTEGER NOT NULL, UNIQUE(platform, room, thread)) WITHOUT ROWID;"
+
+    "CREATE TABLE inbox("
+    " seq INTEGER PRIMARY KEY AUTOINCREMENT, platform TEXT NOT NULL, event_id TEXT NOT NULL, room TEXT NOT NULL, thread TEXT,"
+    " sender TEXT NOT NULL, name TEXT, text TEXT NOT NULL, session TEXT REFERENCES sessions(id), sent_ms INTEGER NOT NULL,"
+    " state INTEGER NOT NULL, UNIQUE(platform, event_id));"
+    "CREATE INDEX inbox_open ON inbox(seq) WHERE state < 3;"
+
+    "CREATE TABLE files("
+    " id INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL REFERENCES sessions(id), seq INTEGER NOT NULL, name TEXT NOT NULL,"
+    " version INTEGER NOT NULL, bytes INTEGER NOT NULL, profile TEXT, UNIQUE(session, name, version));"
+
+    "CREATE TABLE turns("
+    " id INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL REFERENCES sessions(id), seq INTEGER NOT NULL, request TEXT NOT NULL,"
+    " answer TEXT, messages TEXT, receipt TEXT, status TEXT NOT NULL, started_ms INTEGER NOT NULL, ended_ms INTEGER);"
+    "CREATE INDEX turns_of ON turns(session, id);"
+
+    "CREATE TABLE cells("
+    " session TEXT NOT NULL REFERENCES sessions(id), number INTEGER NOT NULL, turn INTEGER NOT NULL REFERENCES turns(id),"
+    " code TEXT NOT NULL, json TEXT NOT NULL, PRIMARY KEY(session, number)) WITHOUT ROWID;"
+
+    "CREATE TABLE outbox("
+    " id INTEGER PRIMARY KEY AUTOINCREMENT, txn TEXT NOT NULL UNIQUE, turn INTEGER NOT NULL, platform TEXT NOT NULL, session TEXT,"
+    " room TEXT NOT NULL, thread TEXT, reply_to TEXT, markdown TEXT NOT NULL, receipt TEXT, figures TEXT, files TEXT,"
+    " tries INTEGER NOT NULL DEFAULT 0, sent_ms INTEGER);"
+    "CREATE INDEX outbox_open ON outbox(id) WHERE sent_ms IS NULL;"
+
+    "CREATE TABLE usage("
+    " at_ms INTEGER NOT NULL, session TEXT NOT NULL, person TEXT NOT NULL, model TEXT NOT NULL,"
+    " tokens_in INTEGER NOT NULL, tokens_cached INTEGER NOT NULL, tokens_out INTEGER NOT NULL);"
+    "CREATE INDEX usage_at ON usage(at_ms);",
+};
+#endif

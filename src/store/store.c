@@ -1,0 +1,129 @@
+/* The data folder and the single-instance lock; tables are in the files beside this one. */
+#include "store.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include "schema.h"
+#include "store_private.h"
+#include "str.h"
+
+static int no_folder(const char *path, int sys, struct err *e)
+{
+    return err_sys(e, sys == EACCES || sys == EROFS ? ERR_CONFIG : ERR_STORE, sys, "cannot use %s", path);
+}
+
+/* mkdir -p: every missing folder on the way, private to the service's user. */
+static int make_path(const char *path, struct err *e)
+{
+    autofree char *copy = xstrdup(path);
+    for (char *p = copy + 1; *p; p++) {
+        if (*p != '/')
+            continue;
+        *p = '\0';
+        if (mkdir(copy, 0700) < 0 && errno != EEXIST)
+            return no_folder(copy, errno, e);
+        *p = '/';
+    }
+    if (mkdir(copy, 0700) < 0 && errno != EEXIST)
+        return no_folder(copy, errno, e);
+    return 0;
+}
+
+int store_folder(int parent, const char *name, struct err *e)
+{
+    if (mkdirat(parent, name, 0700) < 0 && errno != EEXIST)
+        return err_sys(e, ERR_STORE, errno, "cannot make folder %s in data_dir", name);
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return err_sys(e, ERR_STORE, errno, "cannot open folder %s in data_dir", name);
+    return fd;
+}
+
+int store_session_folder(const struct store *s, const char *id, const char *leaf, struct err *e)
+{
+    autoclose int sessions = store_folder(s->dir_fd, "sessions", e);
+    if (sessions < 0)
+        return -1;
+    autoclose int session = store_folder(sessions, id, e);
+    if (session < 0)
+        return -1;
+    return store_folder(session, leaf, e);
+}
+
+/* The lock file holds the owner's pid so that the refusal can name it. */
+static int take_lock(struct store *s, struct err *e)
+{
+    s->lock_fd = openat(s->dir_fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (s->lock_fd < 0)
+        return no_folder(s->dir, errno, e);
+    if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0) {
+        char pid[16] = "";
+        (void)!pread(s->lock_fd, pid, sizeof pid - 1, 0);
+        return err_set(e, ERR_CONFIG, "another sandbook (process %d) uses %s: stop it, or set another service.data_dir",
+                       atoi(pid), s->dir);
+    }
+    autofree char *text = xasprintf("%d\n", (int)getpid());
+    if (ftruncate(s->lock_fd, 0) < 0 || pwrite(s->lock_fd, text, strlen(text), 0) < 0)
+        return err_sys(e, ERR_STORE, errno, "cannot write %s/lock", s->dir);
+    return 0;
+}
+
+static int open_all(struct store *s, const char *data_dir, struct err *e)
+{
+    if (make_path(data_dir, e) < 0)
+        return -1;
+    char real[PATH_MAX];
+    if (!realpath(data_dir, real))
+        return no_folder(data_dir, errno, e);
+    s->dir = xstrdup(real);
+    s->dir_fd = open(real, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (s->dir_fd < 0)
+        return no_folder(real, errno, e);
+    if (take_lock(s, e) < 0)
+        return -1;
+    autofree char *path = xasprintf("%s/sandbook.db", s->dir);
+    if (db_open(&s->db, path, e) < 0)
+        return -1;
+    return db_migrate(s->db, schema_steps, (int)countof(schema_steps), e);
+}
+
+int store_open(struct store **out, const char *data_dir, struct err *e)
+{
+    struct store *s = xcalloc(1, sizeof *s);
+    s->dir_fd = s->lock_fd = -1;
+    if (open_all(s, data_dir, e) < 0) {
+        store_close(s);
+        return -1;
+    }
+    *out = s;
+    return 0;
+}
+
+void store_deliver_to(struct store *s, const char *dir)
+{
+    s->out = xstrdup(dir);
+}
+
+void store_close(struct store *s)
+{
+    if (!s)
+        return;
+    db_close(s->db);
+    if (s->lock_fd >= 0)
+        (void)close(s->lock_fd);
+    if (s->dir_fd >= 0)
+        (void)close(s->dir_fd);
+    free(s->out);
+    free(s->dir);
+    free(s);
+}
+
+void *rows_add(struct rows *r)
+{
+    r->at = xgrow(r->at, &r->cap, r->n + 1, r->size);
+    return (char *)r->at + r->size * r->n++;
+}

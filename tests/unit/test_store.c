@@ -1,0 +1,318 @@
+#include <fcntl.h>
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <cmocka.h>
+#include "store.h"
+
+static char dir[64];
+
+static struct store *opened(void)
+{
+    struct store *s = NULL;
+    struct err e = { 0 };
+    if (store_open(&s, dir, &e) < 0)
+        fail_msg("%s", e.msg);
+    return s;
+}
+
+static int make_dir(void **state)
+{
+    (void)state;
+    (void)snprintf(dir, sizeof dir, "/tmp/test-store-XXXXXX");
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st;
+    (void)type;
+    (void)at;
+    return remove(path);
+}
+
+static int drop_dir(void **state)
+{
+    (void)state;
+    return nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static int file_with(const char *text)
+{
+    FILE *f = tmpfile();
+    assert_non_null(f);
+    assert_true(fwrite(text, 1, strlen(text), f) == strlen(text) && fflush(f) == 0);
+    int fd = dup(fileno(f));
+    (void)fclose(f);
+    assert_true(lseek(fd, 0, SEEK_SET) == 0);
+    return fd;
+}
+
+static void content(const char *path, char *buf, size_t cap)
+{
+    int fd = open(path, O_RDONLY);
+    assert_true(fd >= 0);
+    ssize_t n = read(fd, buf, cap - 1);
+    assert_true(n >= 0);
+    buf[n] = '\0';
+    (void)close(fd);
+}
+
+static struct inbox_item item(const char *event)
+{
+    static char platform[] = "local", room[] = "r", sender[] = "ann", text[] = "hello";
+    return (struct inbox_item){ .platform = platform,
+                                .event_id = (char *)(uintptr_t)event,
+                                .room = room,
+                                .sender = sender,
+                                .text = text,
+                                .sent_ms = 5 };
+}
+
+static struct session_row session(struct store *s, const char *thread, bool *made)
+{
+    struct session_row r;
+    struct err e = { 0 };
+    if (store_session_get(s, "local", "r", thread, &r, made, &e) < 0)
+        fail_msg("%s", e.msg);
+    return r;
+}
+
+static void an_event_is_kept_once_however_often_it_comes(void **state)
+{
+    (void)state;
+    struct store *s = opened();
+    struct err e = { 0 };
+    int64_t first = 0, again = 0;
+    bool fresh = false;
+    struct inbox_item i = item("e1");
+    assert_int_equal(store_inbox_add(s, &i, &first, &fresh, &e), 0);
+    assert_true(fresh);
+    for (int n = 0; n < 3; n++) {
+        assert_int_equal(store_inbox_add(s, &i, &again, &fresh, &e), 0);
+        assert_false(fresh);
+        assert_int_equal(again, first);
+    }
+    store_close(s);
+    s = opened(); /* and after a restart */
+    assert_int_equal(store_inbox_add(s, &i, &again, &fresh, &e), 0);
+    assert_false(fresh);
+    store_close(s);
+}
+
+static void open_items_come_back_oldest_first_and_done_ones_never(void **state)
+{
+    (void)state;
+    struct store *s = opened();
+    struct err e = { 0 };
+    int64_t seq[3];
+    bool fresh;
+    static const char *const ids[] = { "a", "b", "c" };
+    for (int n = 0; n < 3; n++) {
+        struct inbox_item i = item(ids[n]);
+        assert_int_equal(store_inbox_add(s, &i, &seq[n], &fresh, &e), 0);
+    }
+    assert_int_equal(store_inbox_set(s, seq[1], INBOX_DONE, &e), 0);
+    assert_int_equal(store_inbox_set(s, seq[2], INBOX_RUNNING, &e), 0);
+    struct inbox_item *got = NULL;
+    size_t n = 0;
+    assert_int_equal(store_inbox_open(s, &got, &n, &e), 0);
+    assert_int_equal(n, 2);
+    assert_string_equal(got[0].event_id, "a");
+    assert_string_equal(got[1].event_id, "c");
+    assert_int_equal(got[1].state, INBOX_RUNNING);
+    assert_null(got[0].thread);
+    for (size_t k = 0; k < n; k++)
+        inbox_item_clear(&got[k]);
+    free(got);
+    store_close(s);
+}
+
+static void a_thread_has_one_session_and_its_room_another(void **state)
+{
+    (void)state;
+    struct store *s = opened();
+    bool made = false;
+    struct session_row room = session(s, NULL, &made), thread = session(s, "t1", &made);
+    assert_true(made);
+    struct session_row again = session(s, "t1", &made);
+    assert_false(made);
+    assert_string_equal(thread.id, again.id);
+    assert_string_not_equal(thread.id, room.id);
+    assert_null(room.thread);
+    assert_int_equal(strlen(thread.id), 16);
+    session_row_clear(&room);
+    session_row_clear(&thread);
+    session_row_clear(&again);
+    struct session_row none;
+    struct err e = { 0 };
+    assert_int_equal(store_session_find(s, "0000000000000000", &none, &e), -1);
+    assert_int_equal(e.kind, ERR_DATA);
+    store_close(s);
+}
+
+static void the_same_name_again_is_a_new_version_and_the_old_one_stays(void **state)
+{
+    (void)state;
+    struct store *s = opened();
+    struct err e = { 0 };
+    struct session_row r = session(s, NULL, NULL);
+    struct file_row one, two;
+    int fd = file_with("old"), fd2 = file_with("new");
+    assert_int_equal(store_file_add(s, r.id, 1, "\xe9\x94\x80\xe5\x94\xae \xf0\x9f\x98\xb1.csv", fd, 100, &one, &e), 0);
+    assert_int_equal(store_file_add(s, r.id, 2, one.name, fd2, 100, &two, &e), 0);
+    assert_int_equal(one.version, 1);
+    assert_int_equal(two.version, 2);
+    char buf[8];
+    content(one.path, buf, sizeof buf);
+    assert_string_equal(buf, "old");
+    content(two.path, buf, sizeof buf);
+    assert_string_equal(buf, "new");
+    assert_int_equal(store_file_profile(s, two.id, "[]", &e), 0);
+    struct file_row *all = NULL;
+    size_t n = 0;
+    assert_int_equal(store_files(s, r.id, &all, &n, &e), 0);
+    assert_int_equal(n, 2);
+    assert_string_equal(all[1].path, two.path);
+    assert_string_equal(all[1].profile, "[]");
+    assert_null(all[0].profile);
+    for (size_t k = 0; k < n; k++)
+        file_row_clear(&all[k]);
+    free(all);
+    file_row_clear(&one);
+    file_row_clear(&two);
+    session_row_clear(&r);
+    (void)close(fd);
+    (void)close(fd2);
+    store_close(s);
+}
+
+static void a_file_that_is_too_large_or_badly_named_leaves_nothing(void **state)
+{
+    (void)state;
+    struct store *s = opened();
+    struct err e = { 0 };
+    struct session_row r = session(s, NULL, NULL);
+    struct file_row f;
+    static const char *const names[] = { "..", ".", "", "a/b", "ok.csv" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        int fd = file_with("0123456789");
+        assert_int_equal(store_file_add(s, r.id, 1, names[i], fd, 9, &f, &e), -1);
+        assert_int_equal(e.kind, ERR_DATA);
+        (void)close(fd);
+    }
+    struct file_row *all = NULL;
+    size_t n = 9;
+    assert_int_equal(store_files(s, r.id, &all, &n, &e), 0);
+    assert_int_equal(n, 0);
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s/sessions/%s/files/.incoming", dir, r.id);
+    assert_int_equal(access(path, F_OK), -1);
+    session_row_clear(&r);
+    store_close(s);
+}
+
+static void a_turn_ends_with_its_answer_in_the_outbox_or_not_at_all(void **state)
+{
+    (void)state;
+    struct store *s = opened();
+    struct err e = { 0 };
+    struct session_row r = session(s, "t", NULL);
+    struct inbox_item i = item("q");
+    int64_t seq, turn, out = 0, out2 = 0;
+    bool fresh;
+    assert_int_equal(store_inbox_add(s, &i, &seq, &fresh, &e), 0);
+    assert_int_equal(store_turn_begin(s, r.id, seq, "hello", &turn, &e), 0);
+    struct cell c;
+    cell_init(&c);
+    c.number = 1;
+    assert_int_equal(store_cell_add(s, r.id, turn, "1+1", &c, &e), 0);
+    cell_clear(&c);
+    char answer[] = "2", status[] = "answered", messages[] = "[]", platform[] = "local", txn[] = "local:q:answer",
+         room[] = "r";
+    struct turn_row t = { .id = turn, .seq = seq, .answer = answer, .status = status, .messages = messages };
+    struct outbox_item o = {
+        .turn = turn, .platform = platform, .txn = txn, .room = room, .markdown = answer, .session = r.id
+    };
+    assert_int_equal(store_turn_end(s, &t, &o, &out, &e), 0);
+    assert_int_equal(store_outbox_add(s, &o, &out2, &e), 0);
+    assert_int_equal(out, out2); /* the same key is the same post */
+    store_close(s);
+
+    s = opened(); /* killed before the platform had it */
+    struct outbox_item *posts = NULL;
+    size_t n = 0;
+    assert_int_equal(store_outbox_open(s, &posts, &n, &e), 0);
+    assert_int_equal(n, 1);
+    assert_string_equal(posts[0].markdown, "2");
+    assert_int_equal(store_outbox_sent(s, posts[0].id, &e), 0);
+    outbox_item_clear(&posts[0]);
+    free(posts);
+    assert_int_equal(store_outbox_open(s, &posts, &n, &e), 0);
+    assert_int_equal(n, 0);
+    free(posts);
+    struct inbox_item *open_items = NULL;
+    assert_int_equal(store_inbox_open(s, &open_items, &n, &e), 0);
+    assert_int_equal(n, 0);
+    free(open_items);
+    struct turn_row *turns = NULL;
+    assert_int_equal(store_turns(s, r.id, 10, &turns, &n, &e), 0);
+    assert_int_equal(n, 1);
+    assert_string_equal(turns[0].request, "hello");
+    turn_row_clear(&turns[0]);
+    free(turns);
+    char *cells = NULL;
+    assert_int_equal(store_cells(s, r.id, &cells, &e), 0);
+    assert_non_null(strstr(cells, "\"code\":\"1+1\""));
+    free(cells);
+    struct session_row back;
+    assert_int_equal(store_session_find(s, r.id, &back, &e), 0);
+    assert_int_equal(back.cells, 1);
+    session_row_clear(&back);
+    session_row_clear(&r);
+    store_close(s);
+}
+
+static void a_second_instance_is_refused_and_named(void **state)
+{
+    (void)state;
+    struct store *s = opened(), *second = NULL;
+    struct err e = { 0 };
+    assert_int_equal(store_open(&second, dir, &e), -1);
+    assert_int_equal(e.kind, ERR_CONFIG);
+    char pid[16];
+    (void)snprintf(pid, sizeof pid, "%d", (int)getpid());
+    assert_non_null(strstr(e.msg, pid));
+    store_close(s);
+    s = opened();
+    store_close(s);
+}
+
+static void a_data_folder_that_cannot_be_is_the_operators_to_mend(void **state)
+{
+    (void)state;
+    struct store *s = NULL;
+    struct err e = { 0 };
+    assert_int_equal(store_open(&s, "/proc/nowhere/data", &e), -1);
+    assert_non_null(strstr(e.msg, "/proc/nowhere"));
+    assert_null(s);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, make_dir, drop_dir)
+    const struct CMUnitTest tests[] = {
+        T(an_event_is_kept_once_however_often_it_comes),
+        T(open_items_come_back_oldest_first_and_done_ones_never),
+        T(a_thread_has_one_session_and_its_room_another),
+        T(the_same_name_again_is_a_new_version_and_the_old_one_stays),
+        T(a_file_that_is_too_large_or_badly_named_leaves_nothing),
+        T(a_turn_ends_with_its_answer_in_the_outbox_or_not_at_all),
+        T(a_second_instance_is_refused_and_named),
+        T(a_data_folder_that_cannot_be_is_the_operators_to_mend),
+    };
+    return cmocka_run_group_tests_name("store", tests, NULL, NULL);
+}
