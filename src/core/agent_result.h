@@ -1,0 +1,21 @@
+/* agent_result.h - what a cell did, in words: for the model, and for a person who ran a program of their own. Pure. */
+#ifndef AGENT_RESULT_H
+#define AGENT_RESULT_H
+#include "cell.h"
+#include "str.h"
+
+struct result_style {
+    size_t head_bytes, tail_bytes; /* of a long text this much of the beginning and of the end */
+    const char *nonce;             /* marks what code and files wrote as data (specs: prompt injection) */
+};
+
+bool result_failed(const struct cell *c);
+/* The tool message: status, output between data marks, figures and files by name, what to know about the variables. */
+void result_for_model(struct str *out, const struct cell *c, const char *code, const struct result_style *style);
+/* The same cell as Markdown in the person's language. */
+void result_for_person(struct str *out, const struct cell *c, const char *language);
+/* What went wrong, on one line, so that equal failures are equal: "KeyError: 'x'", "oom". Caller frees. */
+char *result_signature(const struct cell *c);
+/* Appends text: long base64-like runs and repeated lines collapsed, then cut to head and tail with a mark of what is missing. */
+void result_cap(struct str *out, const char *text, size_t head_bytes, size_t tail_bytes);
+#endif

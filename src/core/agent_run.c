@@ -1,0 +1,308 @@
+/* agent_run.c - what the model wants run: read, run in order, reported back, counted. */
+#include <stdio.h>
+#include <string.h>
+#include "agent_private.h"
+#include "agent_result.h"
+#include "conf.h"
+#include "log.h"
+
+enum {
+    RESULT_MAX = 1 << 20,
+    LOOP_TIMES = 3,      /* the same call, or the same error, so often in a row: no more of it */
+    LOOP_NOTE_TIMES = 2, /* said so often in a row: a word about it */
+    CALLS_MAX = 8,       /* of one answer; the rest is not run */
+};
+
+int repeated_add(struct repeated *r, const char *what)
+{
+    if (r->what && *what && strcmp(r->what, what) == 0)
+        return ++r->times;
+    free(r->what);
+    r->what = xstrdup(what);
+    r->times = 1;
+    return 1;
+}
+
+/* ---- the plan ---- */
+
+void agent_plan_clear(struct agent *a)
+{
+    for (size_t i = 0; i < a->plan_n; i++) {
+        free(a->plan[i].id);
+        free(a->plan[i].name);
+        free(a->plan[i].code);
+    }
+    free(a->plan);
+    a->plan = NULL;
+    a->plan_n = a->plan_at = 0;
+    a->skip_rest = false;
+}
+
+static struct planned_call *plan_add(struct agent *a, const char *id, const char *name)
+{
+    size_t cap = a->plan_n;
+    a->plan = xgrow(a->plan, &cap, a->plan_n + 1, sizeof(*a->plan));
+    struct planned_call *p = &a->plan[a->plan_n++];
+    *p = (struct planned_call){ .id = xstrdup(id), .name = xstrdup(name) };
+    return p;
+}
+
+void agent_plan_code(struct agent *a, const char *id, const char *code)
+{
+    struct planned_call *p = plan_add(a, id, CALL_TOOL);
+    p->kind = CALL_CODE;
+    p->code = xstrdup(code);
+}
+
+/* What providers take as a name; others would refuse the whole history for it. */
+static bool is_tool_name(const char *name)
+{
+    static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    const size_t n = name ? strlen(name) : 0;
+    return n > 0 && n <= 64 && strspn(name, good) == n;
+}
+
+static void replace(char **field, char *take_text)
+{
+    free(*field);
+    *field = take_text;
+}
+
+/* Reads one call and puts into history what any provider accepts: our name, an id, valid JSON. Returns true when that changed it. */
+static bool plan_call(struct agent *a, struct model_tool_call *c, size_t i, bool cut)
+{
+    autofree char *received = c->args ? xstrdup(c->args) : xstrdup("");
+    char *code = NULL;
+    enum call_kind kind = call_args_read(c->name ? c->name : "", c->args, &code);
+    if (cut && kind == CALL_CODE) {
+        free(code);
+        code = NULL;
+    }
+    kind = cut ? CALL_CUT : kind;
+    if (!c->id || !*c->id) {
+        const size_t seed = strlen(a->in.seed);
+        replace(&c->id, xasprintf("call_%s_%d_%zu", a->in.seed + (seed > 12 ? seed - 12 : 0), a->steps, i + 1));
+    }
+    struct planned_call *p = plan_add(a, c->id, c->name ? c->name : "");
+    p->kind = kind;
+    p->code = code;
+    if (kind == CALL_CODE || !is_tool_name(c->name))
+        replace(&c->name, xstrdup(CALL_TOOL));
+    replace(&c->args, code ? call_args_write(code) : xstrdup("{}"));
+    return strcmp(received, c->args) != 0 || strcmp(p->name, c->name) != 0;
+}
+
+/* A call written out as text becomes the call that was meant. */
+static void plan_text(struct model_msg *m)
+{
+    autofree char *code = NULL;
+    const enum call_kind kind = m->text ? call_from_text(m->text, &code) : CALL_NONE;
+    if (kind == CALL_NONE)
+        return;
+    autofree char *args = code ? call_args_write(code) : xstrdup(kind == CALL_CUT ? "{\"code\":" : "{}");
+    transcript_add_call(m, "", kind == CALL_UNKNOWN ? "unknown" : CALL_TOOL, args);
+    replace(&m->text, xstrdup(""));
+    replace(&m->raw, NULL);
+}
+
+void agent_plan(struct agent *a, struct model_answer *answer)
+{
+    struct model_msg *m = &answer->msg;
+    bool changed = false;
+    agent_plan_clear(a);
+    if (m->call_n == 0)
+        plan_text(m);
+    if (m->call_n == 0)
+        return;
+    for (size_t i = 0; i < m->call_n; i++)
+        changed |= plan_call(a, &m->calls[i], i, answer->stop == MODEL_STOP_LENGTH);
+    if (changed) /* what the provider said is not what stands in history any more */
+        replace(&m->raw, NULL);
+    transcript_take_msg(&a->msgs, m);
+}
+
+/* ---- results ---- */
+
+static void add_result(struct agent *a, const struct planned_call *p, char *take_text, bool failed)
+{
+    autofree char *text = take_text;
+    transcript_add_result(&a->msgs, p->id, text, failed);
+}
+
+static void add_note(struct str *out, const struct agent *a, enum prompt_note n)
+{
+    autofree char *note = prompts_note(a->in.prompts, n, NULL, NULL);
+    str_printf(out, "note: %s\n", note);
+}
+
+static bool is_syntax_error(const struct cell *c)
+{
+    static const char *const names[] = { "SyntaxError", "IndentationError", "TabError" };
+    for (size_t i = 0; c->error_name && i < countof(names); i++)
+        if (strcmp(c->error_name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Counts what came of a cell and adds the word that may help. */
+static void count_cell(struct agent *a, const struct agent_cell *c, struct str *result)
+{
+    autofree char *signature = result_signature(&c->cell);
+    const int same_call = repeated_add(&a->codes, c->code);
+    const int same_error = repeated_add(&a->errors, signature);
+    const bool failed = result_failed(&c->cell);
+    a->malformed = 0;
+    a->repairs = failed ? a->repairs + 1 : 0;
+    if (is_syntax_error(&c->cell))
+        add_note(result, a, NOTE_SYNTAX);
+    if (failed && same_error >= LOOP_NOTE_TIMES)
+        add_note(result, a, NOTE_SAME_ERROR);
+    else if (same_call >= LOOP_NOTE_TIMES)
+        add_note(result, a, NOTE_SAME_CALL);
+    if (a->limit != LIMIT_NONE)
+        return;
+    if (failed && a->repairs >= a->in.conf->max_repairs)
+        a->limit = LIMIT_REPAIRS;
+    else if (same_call >= LOOP_TIMES || (failed && same_error >= LOOP_TIMES))
+        a->limit = LIMIT_LOOP;
+}
+
+static void report_cell(struct agent *a, const struct agent_cell *c)
+{
+    const struct result_style style = {
+        .head_bytes = (size_t)a->in.conf->output_head_bytes,
+        .tail_bytes = (size_t)a->in.conf->output_tail_bytes,
+        .nonce = a->nonce,
+    };
+    AUTO(str_clear) struct str text = STR_INIT(RESULT_MAX);
+    result_for_model(&text, &c->cell, c->code, &style);
+    count_cell(a, c, &text);
+    const bool failed = result_failed(&c->cell);
+    a->skip_rest = a->skip_rest || failed || a->limit != LIMIT_NONE;
+    add_result(a, &a->plan[a->plan_at++], str_take(&text), failed);
+}
+
+/* ---- cells ---- */
+
+static void finish_stopped(struct agent *a)
+{
+    agent_finish_words(a, AGENT_CANCELLED, WORD_CANCELLED, a->stopped_by, NULL);
+}
+
+static void box_failed(struct agent *a, const struct err *e)
+{
+    log_error("box_failed", KV_S("turn", a->in.seed), KV_E(e));
+    a->box_lost = true;
+    if (a->stopped_by) {
+        finish_stopped(a);
+        return;
+    }
+    add_result(a, &a->plan[a->plan_at++], prompts_note(a->in.prompts, NOTE_SANDBOX, NULL, NULL), true);
+    agent_finish_words(a, AGENT_FAILED, WORD_BOX_FAILED, NULL, NULL);
+}
+
+/* A person's own program: what it brought is the answer. */
+static void finish_own(struct agent *a)
+{
+    const struct cell *c = &a->cells[0].cell;
+    AUTO(str_clear) struct str text = STR_INIT(RESULT_MAX);
+    result_for_person(&text, c, a->in.language);
+    agent_finish(a, result_failed(c) ? AGENT_FAILED : AGENT_ANSWERED, str_take(&text));
+}
+
+static struct agent_cell *keep_cell(struct agent *a, struct cell *take_cell)
+{
+    a->cells = xgrow(a->cells, &a->cell_cap, a->cell_n + 1, sizeof(*a->cells));
+    struct agent_cell *kept = &a->cells[a->cell_n];
+    kept->code = xstrdup(a->plan[a->plan_at].code);
+    kept->cell = *take_cell;
+    kept->cell.number = a->in.first_cell + (int)a->cell_n;
+    *take_cell = (struct cell){ 0 };
+    a->cell_n++;
+    return kept;
+}
+
+static void on_cell(void *ud, const struct box_reply *r, const struct err *e)
+{
+    struct agent *a = ud;
+    if (e) {
+        box_failed(a, e);
+        return;
+    }
+    const struct agent_cell *c = keep_cell(a, r->cell);
+    if (a->ev.cell)
+        a->ev.cell(a->ud, c->code, &c->cell);
+    if (a->stopped_by) {
+        finish_stopped(a);
+        return;
+    }
+    report_cell(a, c);
+    if (a->in.code)
+        finish_own(a);
+    else
+        agent_run(a);
+}
+
+static void start_cell(struct agent *a, const struct planned_call *p)
+{
+    static const struct box_events events = { .done = on_cell };
+    struct err e = { 0 };
+    const struct box_request r = {
+        .op = BOX_OP_CELL,
+        .text = p->code,
+        .text_n = strlen(p->code),
+        .number = a->in.first_cell + (int)a->cell_n,
+    };
+    agent_tell(a, AGENT_RUNNING);
+    if (a->in.box_ops->ask(a->in.box, &r, &events, a, &e) < 0)
+        box_failed(a, &e);
+}
+
+/* ---- calls that can't be run ---- */
+
+static enum prompt_note note_for(enum call_kind kind)
+{
+    switch (kind) {
+    case CALL_CUT: return NOTE_CUT;
+    case CALL_UNKNOWN: return NOTE_UNKNOWN_TOOL;
+    case CALL_NONE:
+    case CALL_CODE:
+    case CALL_MALFORMED: break;
+    }
+    return NOTE_MALFORMED;
+}
+
+static void refuse_call(struct agent *a, const struct planned_call *p)
+{
+    const char *name = is_tool_name(p->name) ? p->name : "?";
+    add_result(a, p, prompts_note(a->in.prompts, note_for(p->kind), name, NULL), true);
+    a->malformed++;
+    a->skip_rest = true;
+    if (a->limit == LIMIT_NONE && a->malformed >= a->in.conf->max_malformed)
+        a->limit = LIMIT_MALFORMED;
+}
+
+static void skip_call(struct agent *a, const struct planned_call *p)
+{
+    const enum prompt_note why = a->limit == LIMIT_NONE ? NOTE_SKIPPED : NOTE_NOT_RUN_LIMIT;
+    add_result(a, p, prompts_note(a->in.prompts, why, NULL, NULL), true);
+}
+
+void agent_run(struct agent *a)
+{
+    for (; a->plan_at < a->plan_n; a->plan_at++) {
+        const struct planned_call *p = &a->plan[a->plan_at];
+        if (a->skip_rest || a->plan_at >= CALLS_MAX) {
+            skip_call(a, p);
+        } else if (p->kind != CALL_CODE) {
+            refuse_call(a, p);
+        } else {
+            start_cell(a, p); /* on_cell goes on from here */
+            return;
+        }
+    }
+    if (a->limit != LIMIT_NONE)
+        agent_last(a, a->limit);
+    else
+        agent_think(a);
+}

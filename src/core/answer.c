@@ -1,0 +1,200 @@
+/* answer.c - links that lead nowhere, and pictures that would call out. */
+#include "answer.h"
+#include <ctype.h>
+#include <string.h>
+#include "str.h"
+#include "words.h"
+
+enum {
+    ANSWER_MAX = 16 << 20,
+    MISSING_MAX = 5, /* names said to be missing; more would only repeat the point */
+};
+
+/* [text](target) or ![text](target) */
+struct link {
+    const char *text, *target, *end;
+    size_t text_n, target_n;
+    bool picture;
+};
+
+struct missing {
+    char *names[MISSING_MAX];
+    size_t n;
+};
+
+static bool read_link(struct link *out, const char *at)
+{
+    *out = (struct link){ .picture = *at == '!' };
+    at += out->picture;
+    if (*at != '[')
+        return false;
+    out->text = at + 1;
+    out->text_n = strcspn(out->text, "[]\n");
+    at = out->text + out->text_n;
+    if (at[0] != ']' || at[1] != '(')
+        return false;
+    out->target = at + 2;
+    out->target_n = strcspn(out->target, "()\n");
+    /* one pair of brackets inside, as in "a (1).csv" */
+    if (out->target[out->target_n] == '(') {
+        const size_t inner = out->target_n + 1 + strcspn(out->target + out->target_n + 1, "()\n");
+        if (out->target[inner] == ')')
+            out->target_n = inner + 1 + strcspn(out->target + inner + 1, "()\n");
+    }
+    out->end = out->target + out->target_n + 1;
+    return out->target[out->target_n] == ')';
+}
+
+static bool begins(const struct link *l, const char *prefix)
+{
+    const size_t n = strlen(prefix);
+    return l->target_n >= n && memcmp(l->target, prefix, n) == 0;
+}
+
+/* Into the box, or nowhere: an address of the box, or a bare file name. Other brackets are no business of ours. */
+static bool leads_in(const struct link *l)
+{
+    static const char *const inside[] = { "sandbox:", "attachment:", "file:", "/mnt/data", "out/", "./" };
+    for (size_t i = 0; i < countof(inside); i++)
+        if (begins(l, inside[i]))
+            return true;
+    const char *dot = memrchr(l->target, '.', l->target_n);
+    const size_t extension = dot ? l->target_n - (size_t)(dot + 1 - l->target) : 0;
+    return dot && dot != l->target && extension >= 1 && extension <= 7 && !memchr(dot, ' ', extension) &&
+           !memchr(l->target, ':', l->target_n) && !memchr(l->target, '@', l->target_n);
+}
+
+/* ---- was it written? ---- */
+
+static bool names_it(const struct artifacts *made, const char *name)
+{
+    for (size_t i = 0; i < made->n; i++) {
+        const char *slash = strrchr(made->at[i].name, '/');
+        if (strcmp(slash ? slash + 1 : made->at[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool was_made(const struct link *l, const char *name, const struct agent_cell *cells, size_t cell_n)
+{
+    for (size_t i = 0; i < cell_n; i++) {
+        if (names_it(&cells[i].cell.files, name) || names_it(&cells[i].cell.figures, name))
+            return true;
+        if (l->picture && cells[i].cell.figures.n)
+            return true; /* whatever it is called: a figure was posted */
+    }
+    return false;
+}
+
+/* Names that could be read as Markdown are none that a person would look for. */
+static void note_missing(struct missing *m, const char *name)
+{
+    for (size_t i = 0; i < m->n; i++)
+        if (strcmp(m->names[i], name) == 0)
+            return;
+    if (*name && !strpbrk(name, "`[]<>\n") && m->n < MISSING_MAX)
+        m->names[m->n++] = xstrdup(name);
+}
+
+/* The last part of the target, with %20 and its like read; a title in quotes is no part of it. */
+static char *linked_name(const struct link *l)
+{
+    AUTO(str_clear) struct str name = STR_INIT(ANSWER_MAX);
+    const char *title = memmem(l->target, l->target_n, " \"", 2);
+    const size_t n = title ? (size_t)(title - l->target) : l->target_n;
+    const char *slash = memrchr(l->target, '/', n);
+    for (const char *c = slash ? slash + 1 : l->target; c < l->target + n; c++) {
+        if (*c == '%' && isxdigit((unsigned char)c[1]) && isxdigit((unsigned char)c[2])) {
+            const char hex[] = { c[1], c[2], '\0' };
+            str_putc(&name, (char)strtoul(hex, NULL, 16));
+            c += 2;
+        } else {
+            str_putc(&name, *c);
+        }
+    }
+    if (memchr(str_peek(&name), '\0', name.len) || !utf8_valid(str_peek(&name), name.len))
+        return xstrdup("");
+    return str_take(&name);
+}
+
+/* ---- the text ---- */
+
+static void add_link_in(struct str *out, const struct link *l, struct missing *m, const struct agent_cell *cells,
+                        size_t cell_n)
+{
+    autofree char *name = linked_name(l);
+    if (!was_made(l, name, cells, cell_n))
+        note_missing(m, name);
+    if (!l->picture)
+        str_add(out, l->text, l->text_n);
+}
+
+/* No "!" is left right before a "[": whatever follows, it is no picture. */
+static void add_bracket(struct str *out, bool picture, bool whole)
+{
+    if (picture && !whole)
+        str_putc(out, '!');
+    if (out->len && out->buf[out->len - 1] == '!')
+        str_putc(out, ' ');
+    str_putc(out, '[');
+}
+
+/* A run of backticks opens code that ends at the next run as long; inside, nothing is a link. */
+static size_t code_span(const char *at)
+{
+    const size_t ticks = strspn(at, "`");
+    const char *end = at + ticks;
+    for (;;) {
+        end = strchr(end, '`');
+        if (!end)
+            return ticks;
+        const size_t n = strspn(end, "`");
+        end += n;
+        if (n == ticks)
+            return (size_t)(end - at);
+    }
+}
+
+static const char *add_next(struct str *out, const char *at, struct missing *m, const struct agent_cell *cells,
+                            size_t cell_n)
+{
+    static const char address[] = "sandbox:/mnt/data/";
+    struct link l;
+    if (*at == '`') {
+        const size_t n = code_span(at);
+        str_add(out, at, n);
+        return at + n;
+    }
+    if (*at == '[' || (at[0] == '!' && at[1] == '[')) {
+        const bool whole = read_link(&l, at);
+        if (whole && leads_in(&l)) {
+            add_link_in(out, &l, m, cells, cell_n);
+            return l.end;
+        }
+        add_bracket(out, *at == '!', whole);
+        return at + (*at == '!') + 1;
+    }
+    if (*at == 's' && strncmp(at, address, strlen(address)) == 0)
+        return at + strlen(address);
+    str_putc(out, *at);
+    return at + 1;
+}
+
+char *answer_clean(const char *markdown, const struct agent_cell *cells, size_t cell_n, const char *language)
+{
+    AUTO(str_clear) struct str out = STR_INIT(ANSWER_MAX);
+    struct missing m = { 0 };
+    const char *at = markdown + strspn(markdown, " \t\n");
+    while (*at)
+        at = add_next(&out, at, &m, cells, cell_n);
+    while (out.len && strchr(" \t\n", out.buf[out.len - 1]))
+        out.len--;
+    for (size_t i = 0; i < m.n; i++) {
+        autofree char *line = words(WORD_NOT_WRITTEN, language, m.names[i], NULL);
+        str_printf(&out, "\n\n%s", line);
+        free(m.names[i]);
+    }
+    str_add(&out, "", 0);
+    return str_take(&out);
+}

@@ -1,0 +1,321 @@
+/* command.c - words that are commands (DESIGN 8): a sorted table. What is not in it goes to the agent. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include "conf.h"
+#include "json.h"
+#include "log.h"
+#include "session_private.h"
+
+enum {
+    REPLY_MAX = 32 << 10,
+    CODE_BYTES = 6000, /* of the newest cells, in chat */
+    HISTORY_SHOWN = 10,
+    QUESTION_BYTES = 120,
+    CELLS_JSON_MAX = 64 << 20,
+};
+
+struct command {
+    const char *name;
+    const char *arg;                                 /* how its argument is called in the help; NULL: none */
+    void (*run)(struct request *r, const char *arg); /* answers at once */
+    enum box_op op;                                  /* run NULL: the box is asked this, in the queue */
+    void (*show)(struct request *r, const struct json *reply);
+    const char *en, *zh;
+};
+
+static bool is_zh(const struct request *r)
+{
+    return strcmp(r->language, "zh") == 0;
+}
+
+static void say(struct request *r, enum word w, const char *a, const char *b)
+{
+    session_notice_words(r->session, r, w, a, b);
+}
+
+static void show(struct request *r, struct str *text)
+{
+    session_notice(r->session, r, str_take(text));
+}
+
+/* ---- asked of the store ---- */
+
+static void run_files(struct request *r, const char *arg)
+{
+    struct session *s = r->session;
+    struct file_row *rows = NULL;
+    struct err e = { 0 };
+    size_t n = 0;
+    AUTO(str_clear) struct str text = STR_INIT(REPLY_MAX);
+    (void)arg;
+    if (store_files(s->hub->parts.store, s->row.id, &rows, &n, &e) < 0) {
+        log_error("files_unread", KV_S("session", s->row.id), KV_E(&e));
+        say(r, WORD_TRY_AGAIN, NULL, NULL);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        str_printf(&text, "- `%s`, v%" PRId64 ", %" PRId64 " KB\n", rows[i].name, rows[i].version,
+                   (rows[i].bytes + 1023) / 1024);
+        file_row_clear(&rows[i]);
+    }
+    free(rows);
+    if (n)
+        show(r, &text);
+    else
+        say(r, WORD_NO_FILES, NULL, NULL);
+}
+
+/* The newest programs that fit, oldest of them first. */
+static void run_code(struct request *r, const char *arg)
+{
+    struct session *s = r->session;
+    autofree char *cells_text = NULL;
+    autojson struct json *cells = NULL;
+    struct err e = { 0 };
+    AUTO(str_clear) struct str text = STR_INIT(REPLY_MAX);
+    (void)arg;
+    if (store_cells(s->hub->parts.store, s->row.id, &cells_text, &e) < 0 ||
+        json_parse(&cells, cells_text, strlen(cells_text), CELLS_JSON_MAX, &e) < 0) {
+        log_error("cells_unread", KV_S("session", s->row.id), KV_E(&e));
+        say(r, WORD_TRY_AGAIN, NULL, NULL);
+        return;
+    }
+    size_t total = 0;
+    for (const struct json *c = json_first(cells); c; c = json_next(c))
+        total += strlen(json_str_or(c, "code", "")) + 40;
+    for (const struct json *c = json_first(cells); c; c = json_next(c)) {
+        const char *code = json_str_or(c, "code", "");
+        if (total <= CODE_BYTES || !json_next(c))
+            str_printf(&text, "```python\n# %" PRId64 "\n%.*s\n```\n", json_int_or(c, "cell", 0),
+                       (int)utf8_cut(code, strlen(code), CODE_BYTES), code);
+        total -= strlen(code) + 40;
+    }
+    if (text.len)
+        show(r, &text);
+    else
+        say(r, WORD_NO_CODE, NULL, NULL);
+}
+
+static void run_history(struct request *r, const char *arg)
+{
+    struct session *s = r->session;
+    struct turn_row *turns = NULL;
+    struct err e = { 0 };
+    size_t n = 0;
+    AUTO(str_clear) struct str text = STR_INIT(REPLY_MAX);
+    (void)arg;
+    if (store_turns(s->hub->parts.store, s->row.id, HISTORY_SHOWN, &turns, &n, &e) < 0)
+        log_error("history_unread", KV_S("session", s->row.id), KV_E(&e));
+    for (size_t i = 0; i < n; i++) {
+        const char *question = turns[i].request;
+        const size_t line = strcspn(question, "\n"), cut = utf8_cut(question, line, QUESTION_BYTES);
+        str_printf(&text, "%zu. %.*s%s *(%s)*\n", i + 1, (int)cut, question, question[cut] ? " ..." : "",
+                   turns[i].status);
+        turn_row_clear(&turns[i]);
+    }
+    free(turns);
+    if (n)
+        show(r, &text);
+    else
+        say(r, WORD_NO_HISTORY, NULL, NULL);
+}
+
+/* ---- asked of the session ---- */
+
+static void run_stop(struct request *r, const char *arg)
+{
+    struct session *s = r->session;
+    (void)arg;
+    if (!s->turn) {
+        say(r, WORD_NOTHING_RUNS, NULL, NULL);
+        return;
+    }
+    turn_cancel(s, r->name, false); /* the turn's own answer says the rest */
+}
+
+/* The last question anew, as this person's own. */
+static void run_rerun(struct request *r, const char *arg)
+{
+    struct session *s = r->session;
+    struct turn_row *turns = NULL;
+    struct err e = { 0 };
+    size_t n = 0;
+    (void)arg;
+    if (store_turns(s->hub->parts.store, s->row.id, 1, &turns, &n, &e) < 0)
+        log_error("history_unread", KV_S("session", s->row.id), KV_E(&e));
+    if (n == 0) {
+        say(r, WORD_NO_RERUN, NULL, NULL);
+    } else {
+        request_enqueue(request_new(s, r->seq, r->event_id, r->sender, r->name, turns[0].request));
+        turn_row_clear(&turns[0]);
+    }
+    free(turns);
+}
+
+static void run_usage(struct request *r, const char *arg)
+{
+    (void)arg;
+    session_notice(r->session, r, words_n(WORD_USAGE, r->language, r->session->turns, r->session->tokens));
+}
+
+static char *model_names(const struct conf *c)
+{
+    AUTO(str_clear) struct str names = STR_INIT(REPLY_MAX);
+    bool builtin = false;
+    for (size_t i = 0; i < c->model_n; i++) {
+        builtin = builtin || strcmp(c->models[i].section, "builtin") == 0;
+        str_printf(&names, "%s`%s`", names.len ? ", " : "", c->models[i].section);
+    }
+    if (!builtin)
+        str_printf(&names, "%s`builtin`", names.len ? ", " : "");
+    return str_take(&names);
+}
+
+static void run_model(struct request *r, const char *arg)
+{
+    struct session *s = r->session;
+    struct err e = { 0 };
+    autofree char *names = model_names(s->hub->parts.conf);
+    if (!*arg) {
+        say(r, WORD_MODEL_IS, session_model(s)->section, names);
+        return;
+    }
+    const struct conf_model *section = conf_find_model(s->hub->parts.conf, arg);
+    if (!section) {
+        say(r, WORD_MODEL_NONE, arg, names);
+    } else if (!session_hub_model(s->hub, section, &e)) {
+        log_error("model_not_opened", KV_S("model", arg), KV_E(&e));
+        say(r, WORD_MODEL_SETUP, NULL, NULL);
+    } else {
+        s->model = section;
+        say(r, WORD_MODEL_NOW, section->section, NULL);
+    }
+}
+
+/* ---- asked of the box ---- */
+
+static void show_vars(struct request *r, const struct json *reply)
+{
+    AUTO(str_clear) struct str text = STR_INIT(REPLY_MAX);
+    for (const struct json *v = json_first(json_get(reply, "vars")); v; v = json_next(v)) {
+        const char *detail = json_str_or(v, "detail", "");
+        const size_t n = utf8_cut(detail, strcspn(detail, "\n"), QUESTION_BYTES);
+        str_printf(&text, "- `%s` %s%s%.*s\n", json_str_or(v, "name", "?"), json_str_or(v, "type", ""), n ? ", " : "",
+                   (int)n, detail);
+    }
+    if (text.len)
+        show(r, &text);
+    else
+        say(r, WORD_NO_VARS, NULL, NULL);
+}
+
+static void show_reset(struct request *r, const struct json *reply)
+{
+    (void)reply;
+    r->session->fresh = r->session->row.cells > 0;
+    say(r, WORD_RESET, NULL, NULL);
+}
+
+static void on_errand(void *ud, const struct box_reply *reply, const struct err *e)
+{
+    struct request *r = ud;
+    struct session *s = r->session;
+    if (e) {
+        log_warn("errand_failed", KV_S("session", s->row.id), KV_S("command", r->command->name), KV_E(e));
+        say(r, WORD_TRY_AGAIN, NULL, NULL);
+    } else {
+        r->command->show(r, reply->reply);
+    }
+    errand_done(s);
+}
+
+void command_errand(const struct command *c, struct request *r)
+{
+    static const struct box_events events = { .done = on_errand };
+    const struct box_reply nothing = { 0 };
+    const struct box_request ask = { .op = c->op, .fd = -1 };
+    struct session *s = r->session;
+    struct err e = { 0 };
+    if (!s->box)
+        on_errand(r, &nothing, NULL); /* no box: no variables, and nothing to reset */
+    else if (s->hub->parts.sandbox_ops->ask(s->box, &ask, &events, r, &e) < 0)
+        on_errand(r, NULL, &e);
+}
+
+/* ---- the table ---- */
+
+static void run_help(struct request *r, const char *arg);
+
+static const struct command commands[] = {
+    /* sorted by name */
+    { "code", NULL, run_code, BOX_OP_CELL, NULL, "the programs that were run", "运行过的程序" },
+    { "files", NULL, run_files, BOX_OP_CELL, NULL, "the files of this conversation", "这个会话里的文件" },
+    { "help", NULL, run_help, BOX_OP_CELL, NULL, "this list", "显示这个列表" },
+    { "history", NULL, run_history, BOX_OP_CELL, NULL, "the last questions", "最近的问题" },
+    { "model", "NAME", run_model, BOX_OP_CELL, NULL, "which model answers; with a name: change it",
+      "当前使用的模型；加上名称可切换" },
+    { "rerun", NULL, run_rerun, BOX_OP_CELL, NULL, "put the last question again", "重新回答上一个问题" },
+    { "reset", NULL, NULL, BOX_OP_RESET, show_reset, "forget all variables, keep the files", "清空变量，保留文件" },
+    { "stop", NULL, run_stop, BOX_OP_CELL, NULL, "stop what is running", "停止正在运行的任务" },
+    { "usage", NULL, run_usage, BOX_OP_CELL, NULL, "answers and tokens so far", "目前的回答次数和 token 用量" },
+    { "vars", NULL, NULL, BOX_OP_VARS, show_vars, "the variables that exist now", "当前的变量" },
+};
+
+static void run_help(struct request *r, const char *arg)
+{
+    AUTO(str_clear) struct str text = STR_INIT(REPLY_MAX);
+    (void)arg;
+    str_puts(&text, is_zh(r) ? "发送文件，再用自己的话提问；或者发送一个 ```` ```python ```` 代码块，它会原样运行。\n\n"
+                             : "Send a file and ask about it in your own words, or send a ```` ```python ```` block to "
+                               "have it run as it is.\n\n");
+    for (size_t i = 0; i < countof(commands); i++)
+        str_printf(&text, "- `!%s%s%s` %s\n", commands[i].name, commands[i].arg ? " " : "",
+                   commands[i].arg ? commands[i].arg : "", is_zh(r) ? commands[i].zh : commands[i].en);
+    show(r, &text);
+}
+
+struct key {
+    const char *at;
+    size_t n;
+};
+
+static int by_name(const void *key, const void *element)
+{
+    const struct key *k = key;
+    const struct command *c = element;
+    const int order = strncasecmp(k->at, c->name, k->n);
+    return order ? order : -(int)(c->name[k->n] != '\0');
+}
+
+const struct command *command_find(const char *text, bool bare, const char **arg)
+{
+    static const char blanks[] = " \t\r\n";
+    text += strspn(text, blanks);
+    const bool marked = *text == '!';
+    if (!marked && !bare)
+        return NULL;
+    const struct key k = { text + marked, strcspn(text + marked, blanks) };
+    const struct command *c = bsearch(&k, commands, countof(commands), sizeof(*commands), by_name);
+    if (!c)
+        return NULL;
+    const char *rest = k.at + k.n + strspn(k.at + k.n, blanks);
+    const char *after = rest + strcspn(rest, blanks);
+    const bool one_word = after[strspn(after, blanks)] == '\0';
+    if ((*rest && !c->arg) || !one_word) /* "help me with ..." is a question */
+        return NULL;
+    *arg = rest;
+    return c;
+}
+
+bool command_needs_box(const struct command *c)
+{
+    return c->run == NULL;
+}
+
+void command_run(const struct command *c, struct request *r, const char *arg)
+{
+    const size_t n = strcspn(arg, " \t\r\n");
+    autofree char *word = xstrndup(arg, n);
+    c->run(r, word);
+}

@@ -1,0 +1,173 @@
+/* prompt.c - the wording: read once, at start. */
+#include "prompt.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include "conf.h"
+#include "json.h"
+#include "prompts.h"
+#include "words.h"
+
+enum { PROMPT_FILE_MAX = 256 << 10 };
+
+struct prompts {
+    char *system;
+    struct json *tools;
+    char *notes[NOTES];
+};
+
+static const struct {
+    const char *file, *section;
+} note_names[NOTES] = {
+    [NOTE_MALFORMED] = { "repair.md", "malformed" },
+    [NOTE_CUT] = { "repair.md", "cut" },
+    [NOTE_UNKNOWN_TOOL] = { "repair.md", "unknown_tool" },
+    [NOTE_SKIPPED] = { "repair.md", "skipped" },
+    [NOTE_INTERRUPTED] = { "repair.md", "interrupted" },
+    [NOTE_CANCELLED] = { "repair.md", "cancelled" },
+    [NOTE_NOT_RUN_LIMIT] = { "repair.md", "not_run_limit" },
+    [NOTE_SYNTAX] = { "repair.md", "syntax" },
+    [NOTE_SAME_ERROR] = { "repair.md", "same_error" },
+    [NOTE_SAME_CALL] = { "repair.md", "same_call" },
+    [NOTE_EMPTY] = { "repair.md", "empty" },
+    [NOTE_RESTARTED] = { "repair.md", "restarted" },
+    [NOTE_EDITED] = { "repair.md", "edited" },
+    [NOTE_SANDBOX] = { "repair.md", "sandbox" },
+    [NOTE_FILES_BRIEF] = { "repair.md", "files_brief" },
+    [NOTE_SQUEEZED] = { "repair.md", "squeezed" },
+    [NOTE_FINAL_REPAIRS] = { "final.md", "repairs" },
+    [NOTE_FINAL_MALFORMED] = { "final.md", "malformed" },
+    [NOTE_FINAL_STEPS] = { "final.md", "steps" },
+    [NOTE_FINAL_TIME] = { "final.md", "time" },
+    [NOTE_FINAL_LOOP] = { "final.md", "loop" },
+    [NOTE_FINAL_EMPTY] = { "final.md", "empty" },
+    [NOTE_FINAL_ASK] = { "final.md", "ask" },
+};
+
+/* ---- reading ---- */
+
+static int read_prompt(struct str *out, const char *dir, const char *name, struct err *e)
+{
+    autofree char *path = xasprintf("%s/%s", dir, name);
+    str_clear(out);
+    if (str_read_file(out, path, e) < 0) {
+        e->kind = ERR_CONFIG;
+        return err_wrap(e, "prompts");
+    }
+    if (!utf8_valid(str_peek(out), out->len))
+        return err_set(e, ERR_CONFIG, "prompts: %.180s is not UTF-8", path);
+    return 0;
+}
+
+/* What stands under "## name", without blank lines around it; NULL: no such section. */
+static char *section(const char *text, const char *name)
+{
+    autofree char *heading = xasprintf("## %s\n", name);
+    const char *at = strstr(text, heading);
+    while (at && at != text && at[-1] != '\n')
+        at = strstr(at + 1, heading);
+    if (!at)
+        return NULL;
+    at += strlen(heading);
+    at += strspn(at, "\n");
+    const char *end = strstr(at, "\n## ");
+    size_t n = end ? (size_t)(end - at) : strlen(at);
+    while (n && at[n - 1] == '\n')
+        n--;
+    return n ? xstrndup(at, n) : NULL;
+}
+
+static int load_notes(struct prompts *p, const char *dir, const char *file, struct err *e)
+{
+    AUTO(str_clear) struct str text = STR_INIT(PROMPT_FILE_MAX);
+    if (read_prompt(&text, dir, file, e) < 0)
+        return -1;
+    for (size_t i = 0; i < NOTES; i++) {
+        if (strcmp(note_names[i].file, file) != 0)
+            continue;
+        p->notes[i] = section(str_peek(&text), note_names[i].section);
+        if (!p->notes[i])
+            return err_set(e, ERR_CONFIG, "prompts: %s has no section \"## %s\"", file, note_names[i].section);
+    }
+    return 0;
+}
+
+static int load_tools(struct prompts *p, const char *dir, struct err *e)
+{
+    AUTO(str_clear) struct str text = STR_INIT(PROMPT_FILE_MAX);
+    if (read_prompt(&text, dir, "tools.json", e) < 0)
+        return -1;
+    if (json_parse(&p->tools, str_peek(&text), text.len, PROMPT_FILE_MAX, e) < 0)
+        return err_wrap(e, "prompts: tools.json");
+    if (json_type(p->tools) != JSON_ARRAY || json_len(p->tools) == 0)
+        return err_set(e, ERR_CONFIG, "prompts: tools.json must be a list of tools");
+    return 0;
+}
+
+static int load_system(struct prompts *p, const char *dir, const struct conf *c, struct err *e)
+{
+    AUTO(str_clear) struct str text = STR_INIT(PROMPT_FILE_MAX);
+    char timeout[32], memory[32];
+    if (read_prompt(&text, dir, "system.md", e) < 0)
+        return -1;
+    (void)snprintf(timeout, sizeof(timeout), "%" PRId64 " seconds", c->cell_timeout_ms / 1000);
+    (void)snprintf(memory, sizeof(memory), "%" PRId64 " MB of memory", c->memory_bytes >> 20);
+    const char *const pairs[][2] = { { "cell_timeout", timeout }, { "memory", memory }, { NULL, NULL } };
+    p->system = words_fill(str_peek(&text), "{{", "}}", pairs);
+    return 0;
+}
+
+int prompts_load(struct prompts **out, const struct conf *c, struct err *e)
+{
+    autofree char *dir = NULL;
+    if (prompt_dir_resolve(&dir, c->prompts_dir, e) < 0)
+        return -1;
+    struct prompts *p = xcalloc(1, sizeof(*p));
+    if (load_system(p, dir, c, e) < 0 || load_notes(p, dir, "repair.md", e) < 0 ||
+        load_notes(p, dir, "final.md", e) < 0 || load_tools(p, dir, e) < 0) {
+        prompts_free(p);
+        return -1;
+    }
+    *out = p;
+    return 0;
+}
+
+void prompts_free(struct prompts *p)
+{
+    if (!p)
+        return;
+    for (size_t i = 0; i < NOTES; i++)
+        free(p->notes[i]);
+    json_free(p->tools);
+    free(p->system);
+    free(p);
+}
+
+/* ---- giving ---- */
+
+const char *prompts_system(const struct prompts *p)
+{
+    return p->system;
+}
+
+const struct json *prompts_tools(const struct prompts *p)
+{
+    return p->tools;
+}
+
+char *prompts_note(const struct prompts *p, enum prompt_note n, const char *a, const char *b)
+{
+    const char *const pairs[][2] = { { "a", a }, { "b", b }, { NULL, NULL } };
+    return words_fill(p->notes[n], "{{", "}}", pairs);
+}
+
+void prompt_nonce(char out[PROMPT_NONCE_SIZE])
+{
+    uint8_t random[(PROMPT_NONCE_SIZE - 1) / 2];
+    if (getentropy(random, sizeof(random)) < 0)
+        abort();
+    for (size_t i = 0; i < sizeof(random); i++)
+        (void)snprintf(out + 2 * i, 3, "%02x", random[i]);
+}

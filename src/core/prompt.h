@@ -1,0 +1,86 @@
+/* prompt.h - what a model is given to read: wording from prompts/, files in words, history that fits.
+ *
+ * The system message and the tools are the same bytes for every turn, earlier turns are repeated as they were sent, new
+ * things come last: providers keep what they have read of a prefix that does not change. */
+#ifndef PROMPT_H
+#define PROMPT_H
+#include "transcript.h"
+#include "str.h"
+
+struct conf;
+struct json;
+struct prompts;
+
+/* ---- wording ---- */
+
+/* Reads system.md, repair.md, final.md and tools.json. ERR_CONFIG names the file and what it lacks. */
+must_check int prompts_load(struct prompts **out, const struct conf *c, struct err *e);
+void prompts_free(struct prompts *p); /* NULL is fine */
+const char *prompts_system(const struct prompts *p);
+const struct json *prompts_tools(const struct prompts *p);
+
+enum prompt_note {
+    /* repair.md */
+    NOTE_MALFORMED,
+    NOTE_CUT,
+    NOTE_UNKNOWN_TOOL, /* a: its name */
+    NOTE_SKIPPED,
+    NOTE_INTERRUPTED,
+    NOTE_CANCELLED, /* a: who */
+    NOTE_NOT_RUN_LIMIT,
+    NOTE_SYNTAX,
+    NOTE_SAME_ERROR,
+    NOTE_SAME_CALL,
+    NOTE_EMPTY,
+    NOTE_RESTARTED,
+    NOTE_EDITED,
+    NOTE_SANDBOX,
+    NOTE_FILES_BRIEF,
+    NOTE_SQUEEZED,
+    /* final.md */
+    NOTE_FINAL_REPAIRS,   /* a: how many */
+    NOTE_FINAL_MALFORMED, /* a: how many */
+    NOTE_FINAL_STEPS,     /* a: how many */
+    NOTE_FINAL_TIME,      /* a: seconds */
+    NOTE_FINAL_LOOP,
+    NOTE_FINAL_EMPTY,
+    NOTE_FINAL_ASK,
+    NOTES,
+};
+/* The section with {{a}} and {{b}} filled in; caller frees. */
+char *prompts_note(const struct prompts *p, enum prompt_note n, const char *a, const char *b);
+
+/* ---- one turn ---- */
+
+enum { PROMPT_NONCE_SIZE = 13 };
+/* Twelve random hex digits and a NUL: marks of data that data cannot know. */
+void prompt_nonce(char out[PROMPT_NONCE_SIZE]);
+
+struct prompt_turn {
+    const struct prompts *prompts;
+    const struct transcript *turns; /* earlier ones, oldest first */
+    size_t turn_n;
+    const struct json *files; /* profiles (docs/profile.md), newest last; may be NULL */
+    const char *asker, *request;
+    const char *note; /* may be NULL */
+    const char *nonce;
+    int64_t budget_tokens; /* the model's window without room for its answer */
+};
+/* Fills out (empty) with system, as many whole earlier turns as fit, and the request with what is new about files. Returns the
+ * index of the request. */
+size_t prompt_assemble(struct transcript *out, const struct prompt_turn *t);
+/* Shortens old tool results from index `from` on, never the newest two, until the whole fits the budget or none is left. */
+void prompt_squeeze(struct transcript *t, size_t from, int64_t budget_tokens, const struct prompts *p);
+
+/* Tokens, estimated without a tokenizer to within 10-20 % (specs: context management). */
+int64_t prompt_tokens(const char *text);
+int64_t prompt_tokens_of(const struct transcript *t, size_t from, size_t to);
+
+/* ---- files in words: prompt_files.c ---- */
+
+/* Appends the profiles of files that `known` does not already hold in a person's message, within a budget of tokens: what is over it,
+ * older files first, is named only. Appends nothing when nothing is new. */
+void prompt_files(struct str *out, const struct json *files, const struct transcript *known, const struct prompts *p);
+/* Appends text as a Python string literal: blanks and odd characters show. */
+void prompt_py_literal(struct str *out, const char *text);
+#endif

@@ -1,0 +1,418 @@
+/* session_in.c - what people do, from event to queue. The gate first: what is not meant for us is not kept.
+ *
+ * Trust boundary: names of files, texts and ids come from anyone in the room. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include "call_args.h"
+#include "conf.h"
+#include "json.h"
+#include "log.h"
+#include "session_private.h"
+
+enum {
+    QUICK_MS = 2000, /* asked so soon after the answer: perhaps a program */
+    QUICK_MAX = 100, /* in a row: two bots that talk to each other */
+    PAUSE_MS = 600000,
+    NAMES_MAX = 8 << 10,
+};
+
+/* ---- requests ---- */
+
+struct request *request_new(struct session *s, int64_t seq, const char *event_id, const char *sender, const char *name,
+                            const char *text)
+{
+    struct request *r = xcalloc(1, sizeof(*r));
+    *r = (struct request){
+        .session = s,
+        .seq = seq,
+        .event_id = xstrdup(event_id),
+        .reply_to = xstrdup(event_id),
+        .sender = xstrdup(sender),
+        .name = xstrdup(name && *name ? name : sender),
+        .text = xstrdup(text),
+        .language = words_language(text),
+        .code = call_fenced_code(text),
+        .came_ms = loop_now_ms(s->hub->parts.loop),
+    };
+    return r;
+}
+
+void request_free(struct request *r)
+{
+    if (!r)
+        return;
+    loop_cancel(r->session->hub->parts.loop, r->status.timer);
+    free(r->status.text);
+    free(r->event_id);
+    free(r->reply_to);
+    free(r->sender);
+    free(r->name);
+    free(r->text);
+    free(r->code);
+    free(r);
+}
+
+void session_set_inbox(struct session *s, int64_t seq, enum inbox_state state)
+{
+    struct err e = { 0 };
+    if (store_inbox_set(s->hub->parts.store, seq, state, &e) < 0)
+        log_error("inbox_not_set", KV_S("session", s->row.id), KV_I("seq", seq), KV_E(&e));
+}
+
+static void wake(struct session *s)
+{
+    loop_defer_cancel(s->hub->parts.loop, session_pump, s);
+    loop_defer(s->hub->parts.loop, session_pump, s);
+    status_queue(s);
+}
+
+void request_enqueue(struct request *r)
+{
+    struct request **end = &r->session->queue;
+    while (*end)
+        end = &(*end)->next;
+    *end = r;
+    session_set_inbox(r->session, r->seq, INBOX_QUEUED);
+    wake(r->session);
+}
+
+/* ---- the gate (DESIGN 4) ---- */
+
+static bool is_addressed(const struct session *s, const struct chat_event *ev)
+{
+    return ev->mentioned || ev->direct || (ev->thread && s->talked);
+}
+
+/* Programs never start a turn; one that hides it is told by how fast it asks. */
+static bool is_too_quick(struct session *s, struct request *r)
+{
+    const int64_t now = loop_now_ms(s->hub->parts.loop);
+    if (now < s->paused_until_ms)
+        return true;
+    const bool quick = s->answered_ms && now - s->answered_ms < QUICK_MS && !s->turn;
+    s->quick = quick ? s->quick + 1 : 0;
+    if (s->quick < QUICK_MAX)
+        return false;
+    s->quick = 0;
+    s->paused_until_ms = now + PAUSE_MS;
+    log_warn("session_paused", KV_S("session", s->row.id), KV_S("sender", r->sender));
+    session_notice_words(s, r, WORD_SLOW_DOWN, NULL, NULL);
+    return true;
+}
+
+/* Keeps the event; *fresh false: it was here before. */
+static int keep_event(struct session *s, const struct chat_event *ev, int64_t *seq, bool *fresh)
+{
+    struct err e = { 0 };
+    struct inbox_item item = {
+        .platform = xstrdup(s->row.platform),
+        .event_id = xstrdup(ev->id),
+        .room = xstrdup(ev->room),
+        .thread = ev->thread ? xstrdup(ev->thread) : NULL,
+        .sender = xstrdup(ev->sender ? ev->sender : "?"),
+        .name = xstrdup(ev->name ? ev->name : "?"),
+        .text = xstrdup(ev->text ? ev->text : ""),
+        .session = xstrdup(s->row.id),
+        .sent_ms = ev->sent_ms,
+        .state = INBOX_NEW,
+    };
+    const int rc = store_inbox_add(s->hub->parts.store, &item, seq, fresh, &e);
+    if (rc < 0)
+        log_error("event_not_kept", KV_S("session", s->row.id), KV_E(&e));
+    inbox_item_clear(&item);
+    return rc;
+}
+
+/* ---- files ---- */
+
+static bool is_file_name(const char *name)
+{
+    return *name && strlen(name) <= 255 && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+static void refuse_big(struct session *s, struct request *r, const char *name)
+{
+    char limit[32];
+    (void)snprintf(limit, sizeof(limit), "%" PRId64 " MB", s->hub->parts.conf->upload_max_bytes >> 20);
+    session_notice_words(s, r, WORD_FILE_BIG, name, limit);
+}
+
+/* True when it is in the session now; else the person was told why not. */
+static bool take_file(struct session *s, struct request *r, const struct chat_file *f)
+{
+    struct file_row row = { 0 };
+    struct err e = { 0 };
+    autofree char *name = utf8_nfc(f->name);
+    const int64_t max = s->hub->parts.conf->upload_max_bytes;
+    if (f->fd < 0) {
+        session_notice_words(s, r, WORD_FILE_FAILED, name, f->problem ? f->problem : "");
+        return false;
+    }
+    if (!is_file_name(name)) {
+        session_notice_words(s, r, WORD_FILE_NAME, name, NULL);
+        return false;
+    }
+    if (f->bytes > max) {
+        refuse_big(s, r, name);
+        return false;
+    }
+    const int rc = store_file_add(s->hub->parts.store, s->row.id, r->seq, name, f->fd, max, &row, &e);
+    file_row_clear(&row);
+    if (rc == 0)
+        return true;
+    log_warn("file_not_taken", KV_S("session", s->row.id), KV_E(&e));
+    if (e.kind == ERR_DATA)
+        refuse_big(s, r, name);
+    else
+        session_notice_words(s, r, WORD_FILE_STORE, name, NULL);
+    return false;
+}
+
+/* Names of those that were taken, for a word to the person; "" when none was. Caller frees. */
+static char *take_files(struct session *s, struct request *r, const struct chat_event *ev)
+{
+    AUTO(str_clear) struct str names = STR_INIT(NAMES_MAX);
+    for (size_t i = 0; i < ev->file_n; i++)
+        if (take_file(s, r, &ev->files[i]))
+            str_printf(&names, "%s`%s`", names.len ? ", " : "", ev->files[i].name);
+    return str_take(&names);
+}
+
+/* A file without a question: said, so that nobody waits. Not in rooms where we only overhear. */
+static void greet_files(struct session *s, struct request *r, const char *names)
+{
+    const struct request *open = s->turn ? s->turn->request : NULL;
+    if (*names && !s->queue)
+        session_notice_words(s, r, open || s->answered_ms ? WORD_FILE_LATE : WORD_FILE_GOT, names, NULL);
+}
+
+/* Delivered again: the crash may have come between the event and its files. */
+static void take_missing_files(struct session *s, struct request *r, const struct chat_event *ev)
+{
+    struct file_row *rows = NULL;
+    struct err e = { 0 };
+    size_t n = 0;
+    bool have = store_files(s->hub->parts.store, s->row.id, &rows, &n, &e) < 0;
+    for (size_t i = 0; i < n; i++) {
+        have = have || rows[i].seq == r->seq;
+        file_row_clear(&rows[i]);
+    }
+    free(rows);
+    if (!have && ev->file_n)
+        free(take_files(s, r, ev));
+}
+
+/* ---- messages ---- */
+
+static bool is_blank(const char *text)
+{
+    return text[strspn(text, " \t\r\n")] == '\0';
+}
+
+/* Decides what a kept message is, and owns r from here on. */
+void request_route(struct request *take_r, bool bare)
+{
+    struct session *s = take_r->session;
+    const char *arg = NULL;
+    const struct command *c = command_find(take_r->text, bare, &arg);
+    if (c && !command_needs_box(c)) {
+        session_set_inbox(s, take_r->seq, INBOX_DONE); /* before: rerun puts it back into the queue */
+        command_run(c, take_r, arg);
+        request_free(take_r);
+        return;
+    }
+    if (!c && is_too_quick(s, take_r)) {
+        session_set_inbox(s, take_r->seq, INBOX_DROPPED);
+        request_free(take_r);
+        return;
+    }
+    take_r->command = c;
+    request_enqueue(take_r);
+}
+
+static int take_message(struct hub_chat *c, const struct chat_event *ev)
+{
+    struct err e = { 0 };
+    int64_t seq = 0;
+    bool fresh = false;
+    if (ev->from_bot || (!ev->mentioned && !ev->direct && !ev->thread && ev->file_n == 0))
+        return 0;
+    struct session *s = session_get(c, ev->room, ev->thread, &e);
+    if (!s) {
+        log_error("session_not_opened", KV_E(&e));
+        return -1;
+    }
+    const bool addressed = is_addressed(s, ev);
+    if (!addressed && ev->file_n == 0)
+        return 0;
+    if (keep_event(s, ev, &seq, &fresh) < 0)
+        return -1;
+    struct request *r = request_new(s, seq, ev->id, ev->sender ? ev->sender : "?", ev->name, ev->text ? ev->text : "");
+    r->overheard = !addressed;
+    if (!fresh) {
+        take_missing_files(s, r, ev);
+        request_free(r);
+        return 0;
+    }
+    autofree char *names = take_files(s, r, ev);
+    if (addressed && !is_blank(r->text)) {
+        request_route(r, ev->mentioned || ev->direct);
+        return 0;
+    }
+    if (addressed)
+        greet_files(s, r, names);
+    session_set_inbox(s, seq, INBOX_DONE);
+    request_free(r);
+    return 0;
+}
+
+/* ---- second thoughts ---- */
+
+static bool is_about(const struct request *r, const char *event_id)
+{
+    return r && (strcmp(r->event_id, event_id) == 0 || strcmp(r->reply_to, event_id) == 0);
+}
+
+static struct request **find_queued(struct session *s, const char *event_id)
+{
+    struct request **at = &s->queue;
+    while (*at && !is_about(*at, event_id))
+        at = &(*at)->next;
+    return at;
+}
+
+static void drop_queued(struct session *s, struct request **at)
+{
+    struct request *r = *at;
+    *at = r->next;
+    status_end(r);
+    session_set_inbox(s, r->seq, INBOX_DROPPED);
+    request_free(r);
+}
+
+/* At the same place in the line; behind the running turn, whose question it replaces, at its head. */
+static void put_edit(struct session *s, struct request *r, const char *about)
+{
+    struct request **queued = find_queued(s, about);
+    if (*queued) {
+        r->next = (*queued)->next;
+        drop_queued(s, queued);
+        *queued = r;
+    } else if (s->turn && is_about(s->turn->request, about)) {
+        turn_cancel(s, r->name, true);
+        r->edited = true;
+        r->next = s->queue;
+        s->queue = r;
+    } else {
+        r->edited = true;
+        request_enqueue(r);
+        return;
+    }
+    session_set_inbox(s, r->seq, INBOX_QUEUED);
+    wake(s);
+}
+
+static bool says_the_same(struct session *s, const char *about, const char *text)
+{
+    struct request *const queued = *find_queued(s, about);
+    const struct request *open = queued                                         ? queued
+                                 : s->turn && is_about(s->turn->request, about) ? s->turn->request
+                                                                                : NULL;
+    return open && strcmp(open->text, text) == 0;
+}
+
+static int take_edit(struct hub_chat *c, const struct chat_event *ev)
+{
+    struct err e = { 0 };
+    int64_t seq = 0;
+    bool fresh = false;
+    const char *text = ev->text ? ev->text : "";
+    struct session *s = ev->about ? session_with(c, ev->about) : NULL;
+    if (!s)
+        s = session_get(c, ev->room, ev->thread, &e);
+    if (!s)
+        return -1;
+    if (ev->from_bot || !ev->about || is_blank(text) || (!is_addressed(s, ev) && !session_with(c, ev->about)))
+        return 0;
+    if (keep_event(s, ev, &seq, &fresh) < 0)
+        return -1;
+    if (!fresh)
+        return 0;
+    if (says_the_same(s, ev->about, text)) { /* a preview was added, or the like */
+        session_set_inbox(s, seq, INBOX_DONE);
+        return 0;
+    }
+    struct request *r = request_new(s, seq, ev->id, ev->sender ? ev->sender : "?", ev->name, text);
+    free(r->reply_to);
+    r->reply_to = xstrdup(ev->about);
+    put_edit(s, r, ev->about);
+    return 0;
+}
+
+static int take_delete(struct hub_chat *c, const struct chat_event *ev)
+{
+    struct session *s = ev->about ? session_with(c, ev->about) : NULL;
+    if (!s)
+        return 0;
+    struct request **queued = find_queued(s, ev->about);
+    if (*queued) {
+        drop_queued(s, queued);
+        wake(s);
+    } else if (s->turn && is_about(s->turn->request, ev->about)) {
+        turn_cancel(s, ev->name ? ev->name : "?", true);
+    }
+    return 0;
+}
+
+static const char *reaction_command(const char *key)
+{
+    static const char *const table[][2] = {
+        { "\xf0\x9f\x9b\x91", "!stop" },  /* stop sign */
+        { "\xe2\x8f\xb9", "!stop" },      /* stop button */
+        { "\xe2\x9d\x8c", "!stop" },      /* cross mark */
+        { "\xf0\x9f\x94\x81", "!rerun" }, /* repeat button */
+        { "\xf0\x9f\x94\x84", "!rerun" }, /* arrows in a circle */
+        { "octagonal_sign", "!stop" },    { "x", "!stop" }, { "repeat", "!rerun" },
+    };
+    for (size_t i = 0; i < countof(table); i++)
+        if (strncmp(key, table[i][0], strlen(table[i][0])) == 0 && (key[0] & 0x80 || strcmp(key, table[i][0]) == 0))
+            return table[i][1];
+    return NULL;
+}
+
+static int take_reaction(struct hub_chat *c, const struct chat_event *ev)
+{
+    struct err e = { 0 };
+    int64_t seq = 0;
+    bool fresh = false;
+    const char *command = ev->text ? reaction_command(ev->text) : NULL;
+    if (!command || ev->from_bot)
+        return 0;
+    struct session *s = ev->about ? session_with(c, ev->about) : NULL;
+    if (!s)
+        s = session_get(c, ev->room, ev->thread, &e);
+    if (!s)
+        return -1;
+    if (!s->talked)
+        return 0;
+    struct chat_event said = *ev;
+    said.text = command;
+    if (keep_event(s, &said, &seq, &fresh) < 0)
+        return -1;
+    if (fresh)
+        request_route(request_new(s, seq, ev->id, ev->sender ? ev->sender : "?", ev->name, command), true);
+    return 0;
+}
+
+int session_take_event(struct hub_chat *c, const struct chat_event *ev)
+{
+    switch (ev->type) {
+    case CHAT_MESSAGE: return take_message(c, ev);
+    case CHAT_EDIT: return take_edit(c, ev);
+    case CHAT_DELETE: return take_delete(c, ev);
+    case CHAT_REACTION: return take_reaction(c, ev);
+    case CHAT_LEFT: return 0;
+    }
+    return 0;
+}

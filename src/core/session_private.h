@@ -1,0 +1,195 @@
+/* session_private.h - the parts of the hub: session.c knows who is who, session_in.c takes what people do, session_turn.c runs a
+ * turn, session_stage.c brings files into the box, session_report.c sums a turn up, session_out.c delivers, session_status.c
+ * tells how it goes. command.c answers commands. */
+#ifndef SESSION_PRIVATE_H
+#define SESSION_PRIVATE_H
+#include "agent.h"
+#include "chat.h"
+#include "loop.h"
+#include "prompt.h"
+#include "session.h"
+#include "words.h"
+
+struct command;
+struct delivery;
+struct session;
+
+struct hub_chat {
+    struct hub_chat *next;
+    struct session_hub *hub;
+    const struct chat_ops *ops;
+    struct chat *chat;
+    bool ended;
+};
+
+struct hub_model {
+    struct hub_model *next;
+    const struct conf_model *section;
+    const struct model_ops *ops;
+    struct model *model;
+};
+
+struct session_hub {
+    struct session_parts parts;
+    struct prompts *prompts;
+    struct hub_chat *chats;
+    struct hub_model *models;
+    struct session *sessions;
+    struct delivery *deliveries;
+    struct turn *graves; /* over, to be freed off the stack */
+    bool drained;        /* told */
+};
+
+/* The one line that says how a request is doing; replaced, then taken away. */
+struct status_line {
+    char *text;
+    int64_t since_ms, posted_ms; /* loop's clock: of this text; of the last post, 0: none shown */
+    loop_timer timer;
+};
+
+/* A question, a program or a command on its way through the queue. */
+struct request {
+    struct request *next;
+    struct session *session;
+    int64_t seq; /* of its inbox item */
+    char *event_id, *reply_to, *sender, *name, *text;
+    const char *language;
+    char *code;                    /* a person's own program */
+    const struct command *command; /* one that needs the box */
+    bool edited;                   /* replaces an earlier question */
+    bool overheard;                /* not meant for us: nothing is said about it */
+    int notices;                   /* said so far: each has a key of its own */
+    int64_t came_ms;               /* loop's clock */
+    struct status_line status;
+};
+
+/* The turn that a session runs. */
+struct turn {
+    struct turn *next; /* of the graves */
+    struct request *request;
+    int64_t id, started_ms;
+    struct agent *agent; /* NULL until the box and the files are ready */
+    struct hub_model *model;
+    struct json *profiles;
+    char *note;               /* for the model */
+    struct model_usage spent; /* by a try that a dying box ended */
+    char *cancelled_by;
+    bool silent;  /* its question is gone or replaced: nobody waits for an answer */
+    bool retried; /* a second box was given */
+};
+
+struct staged {
+    int64_t file;
+    char *name; /* in the box */
+};
+
+/* Files on their way into the box, one request after the other. */
+struct staging {
+    struct file_row *files;
+    size_t n, at;
+    int fd;
+    void (*done)(struct session *s, const struct err *e);
+    bool lenient; /* a file that can't be put is left out */
+};
+
+enum { RECENT_MAX = 32 };
+
+struct session {
+    struct session *next;
+    struct session_hub *hub;
+    struct hub_chat *chat;
+    struct session_row row;
+    bool talked; /* has had a turn: its thread needs no mention any more */
+
+    struct request *queue;    /* oldest first */
+    struct turn *turn;        /* NULL: none runs */
+    struct request *errand;   /* a command that asks the box */
+    char *recent[RECENT_MAX]; /* ids of questions that were answered */
+    size_t recent_n;
+
+    struct box *box; /* NULL: none */
+    int out_fd;
+    char *out_dir;
+    bool fresh; /* the interpreter knows nothing of the cells so far */
+    struct staged *staged;
+    size_t staged_n, staged_cap;
+    struct staging staging;
+
+    const struct conf_model *model; /* chosen here; NULL: the default */
+    int64_t turns, tokens;          /* since the start */
+    int64_t answered_ms, paused_until_ms;
+    int quick; /* questions in a row that came the moment the last was answered */
+};
+
+/* session.c */
+struct session *session_get(struct hub_chat *c, const char *room, const char *thread, struct err *e); /* NULL: e */
+struct session *session_with(struct hub_chat *c, const char *event_id); /* that has this question; NULL: none */
+void session_remember(struct session *s, const char *event_id);
+bool session_knows(const struct session *s, const char *event_id);
+struct hub_model *session_hub_model(struct session_hub *h, const struct conf_model *section,
+                                    struct err *e); /* NULL: e */
+const struct conf_model *session_model(const struct session *s);
+void session_hub_settle(struct session_hub *h); /* something ended: perhaps all has */
+
+/* session_in.c */
+int session_take_event(struct hub_chat *c, const struct chat_event *ev);
+struct request *request_new(struct session *s, int64_t seq, const char *event_id, const char *sender, const char *name,
+                            const char *text);
+void request_free(struct request *r);
+void request_enqueue(struct request *r); /* durable before; runs when its turn comes */
+/* A kept message finds its way: answered at once, queued, or refused. bare: a command needs no "!". */
+void request_route(struct request *take_r, bool bare);
+void session_set_inbox(struct session *s, int64_t seq, enum inbox_state state);
+
+/* session_turn.c */
+void session_pump(void *session); /* start what waits, if nothing runs */
+void turn_cancel(struct session *s, const char *by, bool silent);
+void turn_free(struct turn *t);
+void turns_bury(void *hub);
+void session_defer_cancel(struct session *s);
+void session_close_box(struct session *s);
+int session_open_box(struct session *s, struct err *e);
+
+/* session_stage.c */
+void session_stage(struct session *s, bool lenient, void (*done)(struct session *s, const struct err *e));
+void session_stage_forget(struct session *s); /* the box is gone or new */
+/* Profiles of the newest versions that are in the box, newest last; caller frees. */
+struct json *session_profiles(struct session *s);
+/* The very file that a person sent, unchanged as far as size tells. */
+bool session_was_uploaded(const struct session *s, const char *name, int64_t bytes);
+
+/* session_report.c */
+struct turn_result {
+    struct artifacts figures, files;
+    size_t left_behind; /* files over the limit */
+    char *receipt;
+    struct json *receipt_facts, *facts;
+    char *answer;
+};
+void turn_result_fill(struct turn_result *r, struct session *s, struct agent_outcome *o);
+void turn_result_clear(struct turn_result *r);
+struct json *artifacts_to_json(const struct artifacts *a);
+void artifacts_from_json(struct artifacts *a, const char *text);
+
+/* session_out.c */
+void session_notice(struct session *s, struct request *r, char *take_markdown);
+void session_notice_words(struct session *s, struct request *r, enum word w, const char *a, const char *b);
+void session_deliver(struct hub_chat *c, struct outbox_item *take_item);
+void deliveries_free(struct session_hub *h);
+int outbox_resume(struct session_hub *h, struct err *e);
+char *session_txn(const struct session *s, const char *event_id, const char *what);
+
+/* session_status.c */
+void status_set(struct request *r, char *take_text);
+void status_end(struct request *r);
+void status_queue(struct session *s); /* everybody's place in the line */
+
+/* command.c */
+/* The command that text is, and where its argument begins; NULL: it is none. bare: without "!" it counts too. */
+const struct command *command_find(const char *text, bool bare, const char **arg);
+bool command_needs_box(const struct command *c);
+void command_run(const struct command *c, struct request *r,
+                 const char *arg);                               /* answers at once; r stays the caller's */
+void command_errand(const struct command *c, struct request *r); /* asks the box; ends in errand_done */
+void errand_done(struct session *s);                             /* session_turn.c */
+#endif

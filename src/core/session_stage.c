@@ -1,0 +1,284 @@
+/* session_stage.c - the files of a session into its box: put there, unpacked, looked into, one request after the other.
+ *
+ * The newest version of a name lies under that name; older ones beside it as "name (v1).csv". A box that is new gets them
+ * all; one that lives gets what came since. Profiles are kept in the store: a file is looked into once, an archive again in
+ * each new box, since that is what unpacks it. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include "conf.h"
+#include "json.h"
+#include "log.h"
+#include "session_private.h"
+
+enum { PROFILE_MAX = 16 << 20 };
+
+/* Each step from the loop: a box may answer at once, and a thousand files must not be a thousand frames of stack. */
+static void stage_next(void *session);
+
+static void next_later(struct session *s)
+{
+    loop_defer(s->hub->parts.loop, stage_next, s);
+}
+
+/* ---- names and versions ---- */
+
+static bool is_newest(const struct staging *g, size_t i)
+{
+    for (size_t k = i + 1; k < g->n; k++)
+        if (strcmp(g->files[k].name, g->files[i].name) == 0)
+            return false;
+    return true;
+}
+
+/* What the i-th file is called in the box; caller frees. */
+static char *box_name(const struct staging *g, size_t i)
+{
+    const struct file_row *f = &g->files[i];
+    if (is_newest(g, i))
+        return xstrdup(f->name);
+    const char *dot = strrchr(f->name, '.');
+    const size_t stem = dot && dot != f->name ? (size_t)(dot - f->name) : strlen(f->name);
+    return xasprintf("%.*s (v%" PRId64 ")%s", (int)stem, f->name, f->version, f->name + stem);
+}
+
+static struct staged *find_staged(const struct session *s, int64_t file)
+{
+    for (size_t i = 0; i < s->staged_n; i++)
+        if (s->staged[i].file == file)
+            return &s->staged[i];
+    return NULL;
+}
+
+static void mark_staged(struct session *s, int64_t file, char *take_name)
+{
+    struct staged *old = find_staged(s, file);
+    if (old) {
+        free(old->name);
+        old->name = take_name;
+        return;
+    }
+    s->staged = xgrow(s->staged, &s->staged_cap, s->staged_n + 1, sizeof(*s->staged));
+    s->staged[s->staged_n++] = (struct staged){ .file = file, .name = take_name };
+}
+
+static void clear_files(struct staging *g)
+{
+    for (size_t i = 0; i < g->n; i++)
+        file_row_clear(&g->files[i]);
+    free(g->files);
+    g->files = NULL;
+    g->n = 0;
+}
+
+void session_stage_forget(struct session *s)
+{
+    for (size_t i = 0; i < s->staged_n; i++)
+        free(s->staged[i].name);
+    loop_defer_cancel(s->hub->parts.loop, stage_next, s);
+    free(s->staged);
+    s->staged = NULL;
+    s->staged_n = s->staged_cap = 0;
+    if (s->staging.fd >= 0)
+        (void)close(s->staging.fd);
+    clear_files(&s->staging);
+    s->staging = (struct staging){ .fd = -1 };
+}
+
+/* ---- looked into ---- */
+
+static bool is_archive(const struct file_row *f)
+{
+    return f->profile && strstr(f->profile, "\"kind\":\"archive\"");
+}
+
+static void keep_profile(struct session *s, struct file_row *f, const struct json *reply)
+{
+    const struct json *profiles = json_get(reply, "profiles");
+    AUTO(str_clear) struct str text = STR_INIT(PROFILE_MAX);
+    struct err e = { 0 };
+    json_print(&text, profiles);
+    if (json_type(profiles) != JSON_ARRAY || str_check(&text, &e) < 0)
+        return;
+    free(f->profile);
+    f->profile = str_take(&text);
+    if (store_file_profile(s->hub->parts.store, f->id, f->profile, &e) < 0)
+        log_warn("profile_not_kept", KV_S("session", s->row.id), KV_E(&e));
+}
+
+static void on_intake(void *ud, const struct box_reply *r, const struct err *e)
+{
+    struct session *s = ud;
+    struct file_row *f = &s->staging.files[s->staging.at];
+    if (e)
+        log_warn("file_not_profiled", KV_S("session", s->row.id), KV_I("file", f->id), KV_E(e));
+    else
+        keep_profile(s, f, r->reply);
+    s->staging.at++;
+    next_later(s);
+}
+
+static void look_into(struct session *s)
+{
+    static const struct box_events events = { .done = on_intake };
+    const struct file_row *f = &s->staging.files[s->staging.at];
+    const struct box_request r = { .op = BOX_OP_INTAKE, .name = f->name, .fd = -1 };
+    struct err e = { 0 };
+    if (s->hub->parts.sandbox_ops->ask(s->box, &r, &events, s, &e) < 0)
+        on_intake(s, NULL, &e);
+}
+
+/* ---- put ---- */
+
+static void end_staging(struct session *s, const struct err *e)
+{
+    void (*done)(struct session *, const struct err *) = s->staging.done;
+    s->staging.done = NULL;
+    done(s, e);
+}
+
+static void put_failed(struct session *s, const struct err *e)
+{
+    log_warn("file_not_put", KV_S("session", s->row.id), KV_I("file", s->staging.files[s->staging.at].id), KV_E(e));
+    if (!s->staging.lenient) {
+        end_staging(s, e);
+        return;
+    }
+    s->staging.at++;
+    next_later(s);
+}
+
+static void on_put(void *ud, const struct box_reply *r, const struct err *e)
+{
+    struct session *s = ud;
+    struct staging *g = &s->staging;
+    (void)r;
+    (void)close(g->fd);
+    g->fd = -1;
+    if (e) {
+        put_failed(s, e);
+        return;
+    }
+    const struct file_row *f = &g->files[g->at];
+    mark_staged(s, f->id, box_name(g, g->at));
+    if (is_newest(g, g->at) && (!f->profile || is_archive(f))) {
+        look_into(s);
+        return;
+    }
+    g->at++;
+    next_later(s);
+}
+
+static void put(struct session *s)
+{
+    static const struct box_events events = { .done = on_put };
+    struct staging *g = &s->staging;
+    struct err e = { 0 };
+    autofree char *name = box_name(g, g->at);
+    g->fd = open(g->files[g->at].path, O_RDONLY | O_CLOEXEC);
+    if (g->fd < 0) {
+        (void)err_set(&e, ERR_STORE, "cannot read %.180s", g->files[g->at].path);
+        put_failed(s, &e);
+        return;
+    }
+    const struct box_request r = { .op = BOX_OP_PUT, .name = name, .fd = g->fd };
+    if (s->hub->parts.sandbox_ops->ask(s->box, &r, &events, s, &e) < 0)
+        on_put(s, NULL, &e);
+}
+
+static bool is_there(const struct session *s, size_t i)
+{
+    const struct staged *there = find_staged(s, s->staging.files[i].id);
+    autofree char *name = box_name(&s->staging, i);
+    return there && strcmp(there->name, name) == 0;
+}
+
+static void stage_next(void *session)
+{
+    struct session *s = session;
+    while (s->staging.at < s->staging.n && is_there(s, s->staging.at))
+        s->staging.at++;
+    if (s->staging.at < s->staging.n)
+        put(s);
+    else
+        end_staging(s, NULL);
+}
+
+void session_stage(struct session *s, bool lenient, void (*done)(struct session *s, const struct err *e))
+{
+    struct err e = { 0 };
+    clear_files(&s->staging);
+    s->staging = (struct staging){ .fd = -1, .done = done, .lenient = lenient };
+    if (store_files(s->hub->parts.store, s->row.id, &s->staging.files, &s->staging.n, &e) < 0) {
+        end_staging(s, &e);
+        return;
+    }
+    stage_next(s);
+}
+
+/* ---- what the model is told of them ---- */
+
+/* For a file that could not be looked into: its name and size, and that. */
+static struct json *bare_profile(const struct file_row *f)
+{
+    struct json *p = json_new_object(), *warnings = json_new_array(), *w = json_new_object();
+    json_set_str(w, "code", "unreadable");
+    json_set_str(w, "text", "this file could not be looked into");
+    json_push(warnings, w);
+    json_set_str(p, "path", f->name);
+    json_set_str(p, "name", f->name);
+    json_set_int(p, "bytes", f->bytes);
+    json_set_str(p, "kind", "binary");
+    json_set(p, "warnings", warnings);
+    return p;
+}
+
+static void add_older(struct json *profile, const struct staging *g, size_t newest)
+{
+    struct json *older = json_new_array();
+    for (size_t i = 0; i < newest; i++) {
+        autofree char *name = strcmp(g->files[i].name, g->files[newest].name) == 0 ? box_name(g, i) : NULL;
+        if (name)
+            json_push(older, json_new_string(name));
+    }
+    if (json_len(older))
+        json_set(profile, "older", older);
+    else
+        json_free(older);
+}
+
+static void add_profiles(struct json *all, const struct staging *g, size_t i)
+{
+    autojson struct json *own = NULL;
+    struct err ignored = { 0 };
+    const struct file_row *f = &g->files[i];
+    if (!f->profile || json_parse(&own, f->profile, strlen(f->profile), PROFILE_MAX, &ignored) < 0 || !json_len(own)) {
+        json_push(all, bare_profile(f));
+        return;
+    }
+    for (const struct json *p = json_first(own); p; p = json_next(p)) {
+        struct json *copy = json_dup(p);
+        if (strcmp(json_str_or(p, "path", ""), f->name) == 0)
+            add_older(copy, g, i);
+        json_push(all, copy);
+    }
+}
+
+struct json *session_profiles(struct session *s)
+{
+    struct json *all = json_new_array();
+    for (size_t i = 0; i < s->staging.n; i++)
+        if (is_newest(&s->staging, i) && find_staged(s, s->staging.files[i].id))
+            add_profiles(all, &s->staging, i);
+    return all;
+}
+
+bool session_was_uploaded(const struct session *s, const char *name, int64_t bytes)
+{
+    for (size_t i = 0; i < s->staging.n; i++) {
+        autofree char *box = box_name(&s->staging, i);
+        if (strcmp(box, name) == 0 && s->staging.files[i].bytes == bytes)
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,482 @@
+/* session_turn.c - one request at a time: box, files, agent, answer.
+ *
+ *   pump -> begin -> open_box -> session_stage -> start_agent -> (cells journalled) -> end_turn -> outbox -> pump
+ *
+ * A box that fails before anything was computed is replaced once and the turn goes on; after that the person is told. */
+#include <fcntl.h>
+#include <string.h>
+#include "conf.h"
+#include "json.h"
+#include "log.h"
+#include "session_private.h"
+
+enum {
+    HISTORY_TURNS = 30, /* read from the store; how many of them fit is prompt_fit's business */
+    MESSAGES_MAX = 16 << 20,
+};
+
+static void begin(struct session *s, struct request *r);
+static void prepare(struct session *s);
+
+/* ---- the box ---- */
+
+static void box_is_new(struct session *s)
+{
+    session_stage_forget(s);
+    s->fresh = s->row.cells > 0;
+}
+
+int session_open_box(struct session *s, struct err *e)
+{
+    const struct conf *c = s->hub->parts.conf;
+    const struct box_limits limits = {
+        .memory_bytes = c->memory_bytes,
+        .disk_bytes = c->disk_bytes,
+        .pids = (int)c->pids,
+        .cpus = (int)c->cpus,
+    };
+    if (s->box) {
+        if (s->hub->parts.sandbox_ops->lost(s->box))
+            box_is_new(s);
+        return 0;
+    }
+    if (s->out_fd < 0 && store_session_out(s->hub->parts.store, s->row.id, &s->out_fd, &s->out_dir, e) < 0)
+        return -1;
+    if (s->hub->parts.sandbox_ops->open(&s->box, s->hub->parts.sandbox, &limits, s->out_fd, s->out_dir, e) < 0)
+        return err_wrap(e, "box");
+    box_is_new(s);
+    return 0;
+}
+
+void session_close_box(struct session *s)
+{
+    s->hub->parts.sandbox_ops->close(s->box);
+    s->box = NULL;
+    session_stage_forget(s);
+    if (s->out_fd >= 0)
+        (void)close(s->out_fd);
+    s->out_fd = -1;
+    free(s->out_dir);
+    s->out_dir = NULL;
+}
+
+/* ---- the queue ---- */
+
+void session_pump(void *session)
+{
+    struct session *s = session;
+    if (s->turn || s->errand || !s->queue) {
+        session_hub_settle(s->hub);
+        return;
+    }
+    struct request *r = s->queue;
+    s->queue = r->next;
+    r->next = NULL;
+    if (r->command) {
+        s->errand = r;
+        command_errand(r->command, r);
+    } else {
+        begin(s, r);
+    }
+    status_queue(s);
+}
+
+static void pump_later(struct session *s)
+{
+    loop_defer_cancel(s->hub->parts.loop, session_pump, s);
+    loop_defer(s->hub->parts.loop, session_pump, s);
+}
+
+void errand_done(struct session *s)
+{
+    struct request *r = s->errand;
+    s->errand = NULL;
+    status_end(r);
+    session_set_inbox(s, r->seq, INBOX_DONE);
+    request_free(r);
+    pump_later(s);
+}
+
+/* ---- the end ---- */
+
+void turn_free(struct turn *t)
+{
+    if (!t)
+        return;
+    agent_free(t->agent);
+    request_free(t->request);
+    json_free(t->profiles);
+    free(t->note);
+    free(t->cancelled_by);
+    free(t);
+}
+
+/* Turns that are over, freed once no callback of their agent can be on the stack. */
+void turns_bury(void *hub)
+{
+    struct session_hub *h = hub;
+    while (h->graves) {
+        struct turn *t = h->graves;
+        h->graves = t->next;
+        turn_free(t);
+    }
+}
+
+static void bury(struct session_hub *h, struct turn *t)
+{
+    t->next = h->graves;
+    h->graves = t;
+    loop_defer_cancel(h->parts.loop, turns_bury, h);
+    loop_defer(h->parts.loop, turns_bury, h);
+}
+
+/* An array as text; one that is beyond all measure is left out rather than cut. */
+static char *print_array(const struct json *v)
+{
+    AUTO(str_clear) struct str text = STR_INIT(MESSAGES_MAX);
+    json_print(&text, v);
+    return text.overflow ? xstrdup("[]") : str_take(&text);
+}
+
+static void fill_outbox(struct outbox_item *o, struct session *s, const struct turn_result *r)
+{
+    const struct request *q = s->turn->request;
+    autojson struct json *figures = artifacts_to_json(&r->figures), *files = artifacts_to_json(&r->files);
+    *o = (struct outbox_item){
+        .turn = s->turn->id,
+        .platform = xstrdup(s->row.platform),
+        .txn = session_txn(s, q->event_id, "answer"),
+        .session = xstrdup(s->row.id),
+        .room = xstrdup(s->row.room),
+        .thread = s->row.thread ? xstrdup(s->row.thread) : NULL,
+        .reply_to = xstrdup(q->reply_to),
+        .markdown = xstrdup(r->answer),
+        .receipt = r->receipt ? xstrdup(r->receipt) : NULL,
+        .figures = print_array(figures),
+        .files = print_array(files),
+    };
+}
+
+/* The turn's row, the inbox and the outbox in one transaction. An answer that can't be made durable is still given. */
+static void keep_turn(struct session *s, const struct turn_result *r, const struct agent_outcome *o,
+                      struct outbox_item *out)
+{
+    struct err e = { 0 };
+    autojson struct json *messages = transcript_to_json(o->transcript);
+    struct turn_row row = {
+        .id = s->turn->id,
+        .seq = s->turn->request->seq,
+        .request = xstrdup(s->turn->request->text),
+        .answer = xstrdup(r->answer),
+        .messages = print_array(messages),
+        .receipt = print_array(r->receipt_facts),
+        .status = xstrdup(agent_status_name(o->status)),
+    };
+    if (store_turn_end(s->hub->parts.store, &row, out, &out->id, &e) < 0)
+        log_error("turn_not_kept", KV_S("session", s->row.id), KV_I("turn", row.id), KV_E(&e));
+    turn_row_clear(&row);
+}
+
+static void keep_usage(struct session *s, const struct agent_outcome *o)
+{
+    struct err e = { 0 };
+    s->turns++;
+    s->tokens += o->usage.in + o->usage.out;
+    if (o->usage.in + o->usage.out == 0)
+        return;
+    if (store_usage_add(s->hub->parts.store, s->row.id, s->turn->request->sender, s->turn->model->section->section,
+                        o->usage.in, o->usage.cached, o->usage.out, &e) < 0)
+        log_warn("usage_not_kept", KV_S("session", s->row.id), KV_E(&e));
+}
+
+static void tell_watch(struct session *s, const struct turn_result *r, const struct agent_outcome *o)
+{
+    const struct session_watch *w = s->hub->parts.watch;
+    const struct turn_report report = {
+        .session = s->row.id,
+        .platform = s->row.platform,
+        .room = s->row.room,
+        .thread = s->row.thread,
+        .event_id = s->turn->request->event_id,
+        .status = agent_status_name(o->status),
+        .answer = r->answer,
+        .receipt = r->receipt,
+        .figures = r->figures.at,
+        .files = r->files.at,
+        .figure_n = r->figures.n,
+        .file_n = r->files.n,
+        .facts = r->facts,
+    };
+    if (w && w->turn_done)
+        w->turn_done(s->hub->parts.watch_ud, &report);
+}
+
+static void log_turn(const struct session *s, const struct agent_outcome *o)
+{
+    log_info("turn_done", KV_S("session", s->row.id), KV_I("turn", s->turn->id),
+             KV_S("status", agent_status_name(o->status)), KV_I("steps", o->steps), KV_I("cells", o->cell_n),
+             KV_I("took_ms", loop_now_ms(s->hub->parts.loop) - s->turn->started_ms));
+}
+
+/* Nothing of the turn is needed any more; its agent may be the one that is calling. */
+static void leave_turn(struct session *s)
+{
+    struct turn *t = s->turn;
+    s->turn = NULL;
+    bury(s->hub, t);
+    pump_later(s);
+}
+
+static void end_turn(struct session *s, struct agent_outcome *o)
+{
+    struct turn_result r = { 0 };
+    struct outbox_item out = { 0 };
+    struct request *q = s->turn->request;
+    o->usage.in += s->turn->spent.in;
+    o->usage.cached += s->turn->spent.cached;
+    o->usage.out += s->turn->spent.out;
+    log_turn(s, o);
+    turn_result_fill(&r, s, o);
+    status_end(q);
+    if (s->turn->silent) {
+        session_set_inbox(s, q->seq, INBOX_DROPPED);
+    } else {
+        fill_outbox(&out, s, &r);
+        keep_turn(s, &r, o, &out);
+    }
+    keep_usage(s, o);
+    session_remember(s, q->reply_to);
+    s->answered_ms = loop_now_ms(s->hub->parts.loop);
+    if (!s->turn->silent)
+        session_deliver(s->chat, &out);
+    tell_watch(s, &r, o);
+    turn_result_clear(&r);
+    outbox_item_clear(&out);
+    leave_turn(s);
+}
+
+/* An end without an agent: the sentence is ours. */
+static void end_turn_words(struct session *s, enum agent_status status, enum word w, const char *a)
+{
+    struct transcript messages = { 0 };
+    autofree char *answer = words(w, s->turn->request->language, a, NULL);
+    transcript_add(&messages, MODEL_USER, s->turn->request->text);
+    transcript_add(&messages, MODEL_ASSISTANT, answer);
+    struct agent_outcome o = { .status = status, .answer = answer, .transcript = &messages };
+    end_turn(s, &o);
+    transcript_clear(&messages);
+}
+
+/* ---- the agent's reports ---- */
+
+static void on_progress(void *ud, const struct agent_progress *p)
+{
+    struct session *s = ud;
+    struct request *r = s->turn->request;
+    switch (p->phase) {
+    case AGENT_THINKING: status_set(r, words(WORD_THINKING, r->language, NULL, NULL)); break;
+    case AGENT_RUNNING: status_set(r, words_n(WORD_RUNNING, r->language, p->cell, 0)); break;
+    case AGENT_REPAIRING: status_set(r, words_n(WORD_REPAIRING, r->language, p->repair, p->repairs)); break;
+    case AGENT_FINISHING: status_set(r, words(WORD_FINISHING, r->language, NULL, NULL)); break;
+    }
+}
+
+static void on_cell(void *ud, const char *code, const struct cell *c)
+{
+    struct session *s = ud;
+    struct err e = { 0 };
+    s->row.cells = c->number;
+    s->fresh = false;
+    if (store_cell_add(s->hub->parts.store, s->row.id, s->turn->id, code, c, &e) < 0)
+        log_error("cell_not_kept", KV_S("session", s->row.id), KV_I("cell", c->number), KV_E(&e));
+}
+
+static void reopen(void *session)
+{
+    struct session *s = session;
+    session_close_box(s);
+    prepare(s);
+}
+
+/* A new box and once more from the beginning: nothing had been computed. Deferred: a callback of the box may be on the stack. */
+static void retry_with_new_box(struct session *s, const struct agent_outcome *o)
+{
+    log_warn("box_replaced", KV_S("session", s->row.id), KV_I("turn", s->turn->id));
+    s->turn->retried = true;
+    if (o) {
+        struct turn *tried = xcalloc(1, sizeof(*tried));
+        tried->agent = take(s->turn->agent);
+        bury(s->hub, tried);
+        s->turn->spent = o->usage;
+    }
+    loop_defer(s->hub->parts.loop, reopen, s);
+}
+
+void session_defer_cancel(struct session *s)
+{
+    loop_defer_cancel(s->hub->parts.loop, session_pump, s);
+    loop_defer_cancel(s->hub->parts.loop, reopen, s);
+}
+
+static void on_done(void *ud, struct agent_outcome *o)
+{
+    struct session *s = ud;
+    if (o->box_lost && o->cell_n == 0 && !s->turn->retried && o->status != AGENT_CANCELLED) {
+        retry_with_new_box(s, o);
+        return;
+    }
+    end_turn(s, o);
+    if (o->box_lost)
+        session_close_box(s);
+}
+
+/* ---- the beginning ---- */
+
+static void add_turn(struct transcript *t, const struct turn_row *row, const char *provider)
+{
+    autojson struct json *messages = NULL;
+    struct err e = { 0 };
+    if (!row->messages || !*row->messages)
+        return;
+    if (json_parse(&messages, row->messages, strlen(row->messages), MESSAGES_MAX, &e) < 0 ||
+        transcript_from_json(t, messages, provider, &e) < 0)
+        log_warn("turn_unreadable", KV_I("turn", row->id), KV_E(&e));
+}
+
+static struct transcript *load_history(struct session *s, size_t *n)
+{
+    struct turn_row *rows = NULL;
+    struct err e = { 0 };
+    *n = 0;
+    if (store_turns(s->hub->parts.store, s->row.id, HISTORY_TURNS, &rows, n, &e) < 0)
+        log_error("history_unread", KV_S("session", s->row.id), KV_E(&e));
+    struct transcript *turns = xcalloc(*n + 1, sizeof(*turns));
+    for (size_t i = 0; i < *n; i++) {
+        add_turn(&turns[i], &rows[i], s->turn->model->section->section);
+        turn_row_clear(&rows[i]);
+    }
+    free(rows);
+    return turns;
+}
+
+static char *turn_note(const struct session *s)
+{
+    const struct prompts *p = s->hub->prompts;
+    autofree char *fresh = s->fresh ? prompts_note(p, NOTE_RESTARTED, NULL, NULL) : NULL;
+    autofree char *edited = s->turn->request->edited ? prompts_note(p, NOTE_EDITED, NULL, NULL) : NULL;
+    if (!fresh || !edited)
+        return fresh ? take(fresh) : take(edited);
+    return xasprintf("%s\n\n%s", fresh, edited);
+}
+
+static void start_agent(struct session *s)
+{
+    static const struct agent_events events = { .progress = on_progress, .cell = on_cell, .done = on_done };
+    struct turn *t = s->turn;
+    struct err e = { 0 };
+    size_t turn_n = 0;
+    struct transcript *turns = load_history(s, &turn_n);
+    autofree char *seed = xasprintf("%s-%lld", s->row.id, (long long)t->id);
+    free(t->note);
+    t->note = turn_note(s);
+    const struct agent_input in = {
+        .loop = s->hub->parts.loop,
+        .conf = s->hub->parts.conf,
+        .prompts = s->hub->prompts,
+        .model_ops = t->model->ops,
+        .model = t->model->model,
+        .section = t->model->section,
+        .box_ops = s->hub->parts.sandbox_ops,
+        .box = s->box,
+        .turns = turns,
+        .turn_n = turn_n,
+        .files = t->profiles,
+        .request = t->request->text,
+        .asker = t->request->name,
+        .code = t->request->code,
+        .note = t->note,
+        .language = t->request->language,
+        .seed = seed,
+        .first_cell = s->row.cells + 1,
+    };
+    const int rc = agent_start(&t->agent, &in, &events, s, &e);
+    for (size_t i = 0; i < turn_n; i++)
+        transcript_clear(&turns[i]);
+    free(turns);
+    if (rc < 0) {
+        log_error("turn_not_started", KV_S("session", s->row.id), KV_E(&e));
+        end_turn_words(s, AGENT_FAILED, WORD_INTERNAL, NULL);
+    }
+}
+
+static void on_staged(struct session *s, const struct err *e)
+{
+    struct turn *t = s->turn;
+    if (t->cancelled_by) {
+        end_turn_words(s, AGENT_CANCELLED, WORD_CANCELLED, t->cancelled_by);
+    } else if (e && !t->retried) {
+        retry_with_new_box(s, NULL);
+    } else if (e) {
+        log_error("files_not_staged", KV_S("session", s->row.id), KV_E(e));
+        end_turn_words(s, AGENT_FAILED, WORD_INTERNAL, NULL);
+    } else {
+        json_free(t->profiles);
+        t->profiles = session_profiles(s);
+        start_agent(s);
+    }
+}
+
+static void prepare(struct session *s)
+{
+    struct err e = { 0 };
+    if (session_open_box(s, &e) < 0) {
+        log_error("box_not_opened", KV_S("session", s->row.id), KV_E(&e));
+        end_turn_words(s, AGENT_FAILED, WORD_BOX_CLOSED, NULL);
+        return;
+    }
+    session_stage(s, s->turn->retried, on_staged);
+}
+
+/* Nothing could begin; no turn is in the store. */
+static void refuse(struct session *s, enum word w, const struct err *e)
+{
+    log_error("turn_not_begun", KV_S("session", s->row.id), KV_E(e));
+    session_notice_words(s, s->turn->request, w, NULL, NULL);
+    session_set_inbox(s, s->turn->request->seq, INBOX_DROPPED);
+    status_end(s->turn->request);
+    leave_turn(s);
+}
+
+static void begin(struct session *s, struct request *r)
+{
+    struct err e = { 0 };
+    struct turn *t = xcalloc(1, sizeof(*t));
+    t->request = r;
+    t->started_ms = loop_now_ms(s->hub->parts.loop);
+    s->turn = t;
+    s->talked = true;
+    t->model = session_hub_model(s->hub, session_model(s), &e);
+    if (!t->model) {
+        refuse(s, WORD_MODEL_SETUP, &e);
+        return;
+    }
+    if (store_turn_begin(s->hub->parts.store, s->row.id, r->seq, r->text, &t->id, &e) < 0) {
+        refuse(s, WORD_TRY_AGAIN, &e);
+        return;
+    }
+    status_set(r, words(WORD_PREPARING, r->language, NULL, NULL));
+    prepare(s);
+}
+
+void turn_cancel(struct session *s, const char *by, bool silent)
+{
+    struct turn *t = s->turn;
+    t->silent = t->silent || silent;
+    if (t->cancelled_by)
+        return;
+    t->cancelled_by = xstrdup(by);
+    if (t->agent)
+        agent_cancel(t->agent, by);
+    else if (s->box)
+        s->hub->parts.sandbox_ops->cancel(s->box); /* files on their way; on_staged sees it */
+}

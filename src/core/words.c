@@ -1,0 +1,162 @@
+/* words.c - the sentences. */
+#include "words.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include "str.h"
+
+enum { WORDS_MAX = 16 << 20 }; /* of one filled template: an answer may be in it */
+
+static const struct {
+    const char *en, *zh;
+} table[WORDS] = {
+    [WORD_QUEUED] = { "Queued, number {a} in line", "排队中，第 {a} 位" },
+    [WORD_PREPARING] = { "Getting the notebook ready", "正在准备环境" },
+    [WORD_THINKING] = { "Thinking", "思考中" },
+    [WORD_RUNNING] = { "Running cell {a}", "正在运行第 {a} 个单元" },
+    [WORD_REPAIRING] = { "Repairing, try {a} of {b}", "正在修正，第 {a} 次，共 {b} 次" },
+    [WORD_FINISHING] = { "Summing up", "正在总结" },
+    [WORD_SECONDS] = { "{a}, {b} s", "{a}，已 {b} 秒" },
+
+    [WORD_MODEL_DOWN] = { "The language model can't be reached right now, so this is not answered. Your files and "
+                          "variables are kept; please ask again in a few minutes.",
+                          "目前无法连接语言模型，因此这个问题还没有回答。文件和变量都已保留，请过几分钟再问一次。" },
+    [WORD_MODEL_SETUP] = { "The language model did not accept this request. Whoever runs this bot finds the reason in its "
+                           "log; asking again will not help until then.",
+                           "语言模型没有接受这个请求。原因写在服务日志里，请联系管理员；在此之前再问也不会成功。" },
+    [WORD_NO_ANSWER] = { "The language model gave no answer. Please ask again, perhaps in other words or in smaller parts.",
+                         "语言模型没有给出回答。请换个说法，或拆成小问题再问一次。" },
+    [WORD_REFUSED] = { "The language model declined to answer this.", "语言模型拒绝回答这个问题。" },
+    [WORD_GAVE_UP_REPAIRS] = { "I could not work this out: {a} programs in a row failed, the last one with `{b}`. Nothing "
+                               "was computed that I could vouch for. A more exact question (which file, which column) may help.",
+                               "没有算出结果：连续 {a} 个程序都失败了，最后的错误是 `{b}`。"
+                               "请说得更具体一些（哪个文件、哪一列）再试。" },
+    [WORD_GAVE_UP_MALFORMED] = { "I could not work this out: the language model kept sending programs that can't be run. "
+                                 "Please ask again, perhaps for less at once.",
+                                 "没有算出结果：语言模型一直给出无法运行的程序。请再问一次，或一次少问一点。" },
+    [WORD_GAVE_UP_STEPS] = { "I stopped after {a} steps without an answer. Please ask for less at once.",
+                             "进行了 {a} 步仍没有答案，已停止。请一次少问一点。" },
+    [WORD_GAVE_UP_TIME] = { "I stopped because this took longer than {a} s. Your variables are kept; a smaller question "
+                            "may go through.",
+                            "用时超过 {a} 秒，已停止。变量都已保留，请把问题拆小再试。" },
+    [WORD_GAVE_UP_LOOP] = { "I stopped because the same step kept repeating without an answer. Please ask in other words.",
+                            "同一步骤不断重复而没有答案，已停止。请换个说法再问。" },
+    [WORD_ANSWER_CUT] = { "{a}\n\n*(The answer was cut here: it reached the model's length limit.)*",
+                          "{a}\n\n*（回答在此中断：达到了模型的长度上限。）*" },
+    [WORD_SEE_FIGURE] = { "See the figure.", "见图。" },
+    [WORD_CANCELLED] = { "Stopped by {a}. Variables and files are kept.", "已被 {a} 停止。变量和文件都已保留。" },
+    [WORD_BOX_FAILED] = { "The sandbox failed in the middle of this, so the variables are gone; your files are kept. "
+                          "Please ask again: it starts afresh.",
+                          "沙箱中途出错，变量已丢失，文件仍在。请再问一次，会重新开始。" },
+    [WORD_BOX_CLOSED] = { "The sandbox could not be started just now; nothing is lost. Please ask again in a minute, and "
+                          "tell whoever runs this bot if it stays so.",
+                          "暂时无法启动沙箱，没有丢失任何内容。请一分钟后再试；若一直如此，请告知管理员。" },
+    [WORD_INTERNAL] = { "Something went wrong on my side and this is not answered. Please ask again; whoever runs this bot "
+                        "finds the details in its log.",
+                        "我这边出了问题，这个问题还没有回答。请再问一次；详情见服务日志。" },
+    [WORD_CUT_BY_RESTART] = { "This was cut off by a restart and was not run again by itself. Say `rerun`, or ask again. "
+                              "Files are kept; variables of before have to be made again.",
+                              "这个问题因重启而中断，没有自动重新运行。请说 `rerun` 或再问一次。文件仍在，之前的变量需要重新生成。" },
+
+    [WORD_CODE_SILENT] = { "Ran without output.", "运行完毕，没有输出。" },
+    [WORD_CODE_FAILED] = { "**{a}** in line {b}", "**{a}**，第 {b} 行" },
+    [WORD_CODE_ENDED] = { "The cell was ended: {a}.", "单元被终止：{a}。" },
+    [WORD_VARIABLES_KEPT] = { "Variables are kept.", "变量都已保留。" },
+    [WORD_VARIABLES_BACK] = { "Variables are as they were before this cell.", "变量已回到这个单元运行之前的状态。" },
+    [WORD_VARIABLES_LOST] = { "Variables are lost; files are kept.", "变量已丢失，文件仍在。" },
+
+    [WORD_FILE_NAME] = { "`{a}` was not taken: a file can't have that name. Please rename it and send it again.",
+                         "没有接收 `{a}`：文件不能用这个名字。请改名后再发。" },
+    [WORD_FILE_BIG] = { "`{a}` was not taken: it is larger than {b}.", "没有接收 `{a}`：超过了 {b}。" },
+    [WORD_FILE_FAILED] = { "`{a}` was not taken: {b}. Please send it again.", "没有接收 `{a}`：{b}。请再发一次。" },
+    [WORD_FILE_STORE] = { "`{a}` could not be stored just now. Please send it again; if that fails too, tell whoever runs "
+                          "this bot: its disk may be full.",
+                          "暂时无法保存 `{a}`。请再发一次；若仍失败，请告知管理员：磁盘可能已满。" },
+    [WORD_FILE_GOT] = { "Got {a}. What would you like to know?", "已收到 {a}。想了解什么？" },
+    [WORD_FILE_LATE] = { "Got {a}. Say `rerun` to put your last question to it.",
+                         "已收到 {a}。说 `rerun` 可用它重新回答上一个问题。" },
+    [WORD_FILE_UNREAD] = { "`{a}` could not be looked into", "无法读取 `{a}`" },
+    [WORD_NOT_WRITTEN] = { "*(There is no file `{a}`: it was named but not written.)*",
+                           "*（没有文件 `{a}`：提到了但没有写出。）*" },
+    [WORD_MORE_FILES] = { "*({a} more files were made; they stay in the notebook's folder.)*",
+                          "*（另有 {a} 个文件留在笔记本的文件夹里。）*" },
+
+    [WORD_RECEIPT_CELL] = { "{a} cell", "{a} 个单元" },
+    [WORD_RECEIPT_CELLS] = { "{a} cells", "{a} 个单元" },
+    [WORD_RECEIPT_ROWS] = { "{a} rows", "{a} 行" },
+    [WORD_RECEIPT_TIME] = { "{a} s", "{a} 秒" },
+    [WORD_RECEIPT_TOKENS] = { "{a} tokens", "{a} token" },
+
+    [WORD_NOTHING_RUNS] = { "Nothing is running here.", "这里没有正在运行的任务。" },
+    [WORD_STOPPING] = { "Stopping.", "正在停止。" },
+    [WORD_NO_FILES] = { "No files yet. Send one, then ask.", "还没有文件。请先发送文件，再提问。" },
+    [WORD_NO_VARS] = { "No variables yet.", "还没有变量。" },
+    [WORD_NO_CODE] = { "Nothing was run yet.", "还没有运行过代码。" },
+    [WORD_NO_HISTORY] = { "No questions yet.", "还没有问题。" },
+    [WORD_NO_RERUN] = { "There is no earlier question to run again.", "没有可以重新运行的问题。" },
+    [WORD_RESET] = { "Variables are gone, files are kept.", "变量已清空，文件仍在。" },
+    [WORD_USAGE] = { "{a} answers here since the service started, {b} tokens.",
+                     "服务启动以来这里回答了 {a} 次，用了 {b} 个 token。" },
+    [WORD_MODEL_IS] = { "Model here: `{a}`. To be had: {b}. `model NAME` changes it.",
+                        "当前模型：`{a}`。可选：{b}。用 `model 名称` 切换。" },
+    [WORD_MODEL_NOW] = { "From the next question on: `{a}`.", "从下一个问题起使用 `{a}`。" },
+    [WORD_MODEL_NONE] = { "There is no model `{a}`. To be had: {b}.", "没有模型 `{a}`。可选：{b}。" },
+    [WORD_SLOW_DOWN] = { "That was a great many questions, each asked the moment the last was answered, so I pause for ten "
+                         "minutes in case two bots are talking to each other.",
+                         "提问过于频繁（每次回答后立即再问）。为防止两个机器人互相对话，暂停十分钟。" },
+    [WORD_TRY_AGAIN] = { "That did not work just now. Please try again.", "刚才没有成功，请再试一次。" },
+};
+
+/* Value of the key at `key`, or NULL. */
+static const char *value_of(const char *key, size_t n, const char *const (*pairs)[2])
+{
+    for (; (*pairs)[0]; pairs++)
+        if (strlen((*pairs)[0]) == n && memcmp((*pairs)[0], key, n) == 0)
+            return (*pairs)[1] ? (*pairs)[1] : "";
+    return NULL;
+}
+
+char *words_fill(const char *template, const char *open, const char *close, const char *const (*pairs)[2])
+{
+    AUTO(str_clear) struct str out = STR_INIT(WORDS_MAX);
+    for (const char *at = template; *at;) {
+        const char *from = strstr(at, open);
+        const char *key = from ? from + strlen(open) : NULL;
+        const char *to = key ? strstr(key, close) : NULL;
+        if (!to) {
+            str_puts(&out, at);
+            break;
+        }
+        const char *value = value_of(key, (size_t)(to - key), pairs);
+        str_add(&out, at, (size_t)((value ? from : key) - at));
+        if (value)
+            str_puts(&out, value);
+        at = value ? to + strlen(close) : key;
+    }
+    return str_take(&out);
+}
+
+char *words(enum word w, const char *language, const char *a, const char *b)
+{
+    const char *const pairs[][2] = { { "a", a }, { "b", b }, { NULL, NULL } };
+    const bool zh = language && strcmp(language, "zh") == 0;
+    return words_fill(zh ? table[w].zh : table[w].en, "{", "}", pairs);
+}
+
+char *words_n(enum word w, const char *language, int64_t a, int64_t b)
+{
+    char first[24], second[24];
+    (void)snprintf(first, sizeof(first), "%" PRId64, a);
+    (void)snprintf(second, sizeof(second), "%" PRId64, b);
+    return words(w, language, first, second);
+}
+
+const char *words_language(const char *text)
+{
+    size_t han = 0, letters = 0;
+    for (uint32_t c = utf8_next(&text); c; c = utf8_next(&text)) {
+        han += c >= 0x4e00 && c <= 0x9fff;
+        letters += (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
+    }
+    return han > 0 && han * 4 >= letters ? "zh" : "en"; /* a column's Latin name in a Chinese question */
+}

@@ -1,0 +1,83 @@
+/* words.h - every sentence of ours that a person reads, in each language we speak: one table, so that the tone is one.
+ *
+ * Rules: what happened, what is left, what to do next. Never a stack trace, an errno or a name of ours. */
+#ifndef WORDS_H
+#define WORDS_H
+#include "base.h"
+
+enum word {
+    /* how a turn is doing */
+    WORD_QUEUED, /* a: place in the line */
+    WORD_PREPARING,
+    WORD_THINKING,
+    WORD_RUNNING,   /* a: cell */
+    WORD_REPAIRING, /* a: k, b: m */
+    WORD_FINISHING,
+    WORD_SECONDS, /* a: status line, b: seconds so far */
+    /* how a turn ended without the model's own words */
+    WORD_MODEL_DOWN,
+    WORD_MODEL_SETUP,
+    WORD_NO_ANSWER,
+    WORD_REFUSED,
+    WORD_GAVE_UP_REPAIRS, /* a: programs tried, b: last error */
+    WORD_GAVE_UP_MALFORMED,
+    WORD_GAVE_UP_STEPS, /* a: steps */
+    WORD_GAVE_UP_TIME,  /* a: seconds */
+    WORD_GAVE_UP_LOOP,
+    WORD_ANSWER_CUT, /* a: the answer */
+    WORD_SEE_FIGURE, /* an answer that was nothing but a figure */
+    WORD_CANCELLED,  /* a: who */
+    WORD_BOX_FAILED,
+    WORD_BOX_CLOSED,
+    WORD_INTERNAL,
+    WORD_CUT_BY_RESTART,
+    /* what a person's own program brought */
+    WORD_CODE_SILENT,
+    WORD_CODE_FAILED, /* a: error, b: line */
+    WORD_CODE_ENDED,  /* a: what happened */
+    WORD_VARIABLES_KEPT,
+    WORD_VARIABLES_BACK,
+    WORD_VARIABLES_LOST,
+    /* files */
+    WORD_FILE_NAME,   /* a: name */
+    WORD_FILE_BIG,    /* a: name, b: limit */
+    WORD_FILE_FAILED, /* a: name, b: why */
+    WORD_FILE_STORE,  /* a: name */
+    WORD_FILE_GOT,    /* a: names */
+    WORD_FILE_LATE,   /* a: names; a question was asked before */
+    WORD_FILE_UNREAD, /* a: name; could not be looked into */
+    WORD_NOT_WRITTEN, /* a: the name that an answer linked to */
+    WORD_MORE_FILES,  /* a: how many stay behind */
+    /* receipt; a: number */
+    WORD_RECEIPT_CELL,
+    WORD_RECEIPT_CELLS,
+    WORD_RECEIPT_ROWS,
+    WORD_RECEIPT_TIME,
+    WORD_RECEIPT_TOKENS,
+    /* commands */
+    WORD_NOTHING_RUNS,
+    WORD_STOPPING,
+    WORD_NO_FILES,
+    WORD_NO_VARS,
+    WORD_NO_CODE,
+    WORD_NO_HISTORY,
+    WORD_NO_RERUN,
+    WORD_RESET,
+    WORD_USAGE,      /* a: turns, b: tokens */
+    WORD_MODEL_IS,   /* a: name, b: others */
+    WORD_MODEL_NOW,  /* a: name */
+    WORD_MODEL_NONE, /* a: name, b: others */
+    WORD_SLOW_DOWN,
+    WORD_TRY_AGAIN,
+    WORDS,
+};
+
+/* The sentence with {a} and {b} filled in; NULL counts as "". Languages other than "zh" get English. Caller frees. */
+char *words(enum word w, const char *language, const char *a, const char *b);
+/* The same for numbers. */
+char *words_n(enum word w, const char *language, int64_t a, int64_t b);
+/* "zh" when text is mostly Chinese, else "en". */
+const char *words_language(const char *text);
+/* Fill {{key}} (or {key}, by `open` and `close`) in a template from pairs {key, value}, NULL-terminated; unknown keys stay. Caller frees. */
+char *words_fill(const char *template, const char *open, const char *close, const char *const (*pairs)[2]);
+#endif
