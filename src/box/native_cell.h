@@ -1,0 +1,61 @@
+/* native_cell.h - the trust boundary between a head's claim and a struct cell. Pure: no descriptors, no clock; fuzzed.
+ *
+ * Three accounts are put together: the keeper's verdict (what the kernel says; believed), the head's claim (written by a
+ * process that runs a person's code; every type and size checked, every text scrubbed) and what we saw ourselves: the
+ * bytes printed and the files that arrived. */
+#ifndef NATIVE_CELL_H
+#define NATIVE_CELL_H
+#include "cell.h"
+#include "native_output.h"
+
+enum verdict_kind {
+    VERDICT_OK,
+    VERDICT_TIMEOUT,
+    VERDICT_OOM,
+    VERDICT_CRASH,
+    VERDICT_LIMIT,
+    VERDICT_CANCELLED,
+    VERDICT_FAILED, /* the sandbox could not do it; the code did not run */
+};
+
+struct verdict {
+    enum verdict_kind kind;
+    enum cell_state state;
+    char *why;  /* in words, scrubbed; NULL: none given */
+    int signal; /* crash only; 0: it exited */
+    int64_t peak_bytes;
+    double took_ms, start_ms;
+};
+
+/* BOX_DONE's payload. ERR_SANDBOX: the keeper broke the protocol. */
+must_check int verdict_parse(struct verdict *v, const char *data, size_t n, struct err *e);
+void verdict_clear(struct verdict *v);
+
+/* A file of the request that lies in the out folder now; `box_path` is what the claim calls it. */
+struct delivered {
+    char *box_path;
+    struct artifact file; /* width and height 0: no picture that we would show */
+    bool figure;          /* under the name of a captured figure */
+};
+
+struct account {
+    int number;
+    int64_t memory_bytes; /* the limit, for words */
+    int64_t timeout_ms;
+    const struct verdict *verdict;
+    const char *claim; /* NULL: the head said nothing */
+    size_t claim_n;
+    const struct output *printed[2];
+    struct delivered *files; /* moved into the cell */
+    size_t file_n;
+    char **notes; /* ours, moved into the cell */
+    size_t note_n;
+};
+
+/* Not for VERDICT_FAILED. Takes files and notes out of *a; out is initialised here. */
+void cell_from_account(struct cell *out, struct account *a);
+
+/* Adds a note, scrubbed and cut; text need not be anything. */
+void cell_add_note(struct cell *c, const char *text);
+void delivered_clear(struct delivered *d);
+#endif
