@@ -1,0 +1,24 @@
+/* local.h - the terminal as a chat platform: for `ask`, `chat`, and scripted conversations. Floor 3; used by cli/ only.
+ *
+ * As a configured platform ([local] stdio = yes, through chat_local) it reads events as JSON lines from stdin and writes posts as
+ * JSON lines to stdout; docs/cli.md has both forms. For a person it reads plain lines and writes plain text. */
+#ifndef LOCAL_H
+#define LOCAL_H
+#include <stdio.h>
+#include "chat.h"
+
+struct local_terminal {
+    FILE *out;        /* answers; not closed here */
+    FILE *status;     /* progress, or NULL for none; not closed here */
+    int in_fd;        /* lines of a person are read from here until its end; -1: only local_say */
+    const char *room; /* one conversation */
+};
+
+/* A chat whose person sits at this machine. */
+must_check int local_open_terminal(struct chat **out, struct loop *l, const struct local_terminal *t,
+                                   const struct chat_events *ev, void *ud, struct err *e);
+/* As if the person had written text with those files (paths on this machine, opened here). ERR_DATA names what is wrong with a path. */
+must_check int local_say(struct chat *c, const char *text, const char *const *paths, size_t path_n, struct err *e);
+/* Open a path that a person gave for reading: a regular, readable file; ERR_DATA in words for people. */
+must_check int local_open_file(const char *path, int *fd, int64_t *bytes, struct err *e);
+#endif

@@ -1,0 +1,219 @@
+#include "app.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "log.h"
+#include "store.h"
+
+enum { RUNS_MAX = 100000 }; /* numbered folders below sandbook-out */
+
+static const struct model_ops *const models[] = { &model_builtin, &model_replay, NULL };
+
+static void on_signal(void *ud, int signo)
+{
+    struct app *a = ud;
+    log_info("signal", KV_I("number", signo));
+    a->stopped = true;
+    loop_stop(a->loop);
+}
+
+int app_open(struct app *a, const struct cli_options *o)
+{
+    *a = (struct app){ .o = o, .out_fd = -1 };
+    (void)signal(SIGPIPE, SIG_IGN);
+    struct err e = { 0 };
+    if (loop_new(&a->loop, NULL, NULL, &e) < 0 || loop_signal(a->loop, SIGINT, on_signal, a, &e) < 0 ||
+        loop_signal(a->loop, SIGTERM, on_signal, a, &e) < 0)
+        return cli_fail(&e);
+    return CLI_OK;
+}
+
+static void on_ready(void *ud, const struct err *e)
+{
+    struct app *a = ud;
+    a->ready = true;
+    if (e)
+        a->problem = *e;
+}
+
+static void still_starting(void *ud)
+{
+    (void)ud;
+    if (isatty(STDERR_FILENO))
+        (void)fputs("sandbook: starting the sandbox ...\n", stderr);
+}
+
+/* Whatever keeps the sandbox from starting is the machine's: what to do about it is in the message. */
+static int no_sandbox(const struct err *e)
+{
+    (void)cli_fail(e);
+    return CLI_MACHINE;
+}
+
+int app_sandbox(struct app *a)
+{
+    struct err e = { 0 };
+    if (sandbox_native.start(&a->sandbox, a->loop, &a->o->conf, on_ready, a, &e) < 0)
+        return no_sandbox(&e);
+    loop_timer slow = loop_after(a->loop, 2000, still_starting, a);
+    while (!a->ready && !a->stopped)
+        if (loop_once(a->loop, 1000, &e) < 0)
+            return no_sandbox(&e);
+    loop_cancel(a->loop, slow);
+    if (a->problem.kind != ERR_NONE)
+        return no_sandbox(&a->problem);
+    return a->stopped ? CLI_FAILED : CLI_OK;
+}
+
+/* Absolute, so that the paths we print hold wherever they are used. */
+static char *absolute(const char *path)
+{
+    char here[PATH_MAX];
+    if (*path == '/' || !getcwd(here, sizeof here))
+        return xstrdup(path);
+    return xasprintf("%s/%s", here, path);
+}
+
+/* mkdir -p; *made says whether the last folder is ours. */
+static int make_folders(const char *path, bool *made)
+{
+    autofree char *copy = xstrdup(path);
+    for (char *p = copy + 1; *p; p++) {
+        if (*p != '/')
+            continue;
+        *p = '\0';
+        if (mkdir(copy, 0777) < 0 && errno != EEXIST)
+            return -1;
+        *p = '/';
+    }
+    *made = mkdir(copy, 0777) == 0;
+    return *made || errno == EEXIST ? 0 : -1;
+}
+
+/* Without --out each run has a folder of its own, so that none overwrites what another made. */
+static char *numbered_folder(bool *made)
+{
+    bool parent = false;
+    if (make_folders("sandbook-out", &parent) < 0)
+        return absolute("sandbook-out");
+    for (int n = 1; n < RUNS_MAX; n++) {
+        autofree char *name = xasprintf("sandbook-out/%d", n);
+        *made = mkdir(name, 0777) == 0;
+        if (*made || errno != EEXIST)
+            return absolute(name);
+    }
+    return absolute("sandbook-out");
+}
+
+int app_out(struct app *a)
+{
+    a->out_dir = a->o->out ? absolute(a->o->out) : numbered_folder(&a->out_made);
+    if (a->out_made || make_folders(a->out_dir, &a->out_made) == 0)
+        a->out_fd = open(a->out_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (a->out_fd >= 0 && faccessat(a->out_fd, ".", W_OK | X_OK, AT_EACCESS) == 0)
+        return CLI_OK;
+    return cli_usage("cannot write charts and files to %s: %s; name another folder with --out", a->out_dir, strerror(errno));
+}
+
+int app_scratch_store(struct app *a)
+{
+    struct err e = { 0 };
+    const char *tmp = getenv("TMPDIR");
+    autofree char *path = xasprintf("%s/sandbook-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (!mkdtemp(path)) {
+        (void)err_sys(&e, ERR_CONFIG, errno, "cannot make a temporary folder %s", path);
+        return cli_fail(&e);
+    }
+    a->scratch = take(path);
+    if (store_open(&a->store, a->scratch, &e) < 0)
+        return cli_fail(&e);
+    int rc = app_out(a);
+    if (rc == CLI_OK)
+        store_deliver_to(a->store, a->out_dir);
+    return rc;
+}
+
+static char *data_dir(const struct conf *c)
+{
+    if (*c->data_dir)
+        return xstrdup(c->data_dir);
+    const char *home = getenv("HOME");
+    return geteuid() == 0 || !home ? xstrdup("/var/lib/sandbook") : xasprintf("%s/.local/state/sandbook", home);
+}
+
+int app_data_store(struct app *a)
+{
+    struct err e = { 0 };
+    autofree char *dir = data_dir(&a->o->conf);
+    return store_open(&a->store, dir, &e) < 0 ? cli_fail(&e) : CLI_OK;
+}
+
+int app_hub(struct app *a, const struct session_watch *watch, void *ud)
+{
+    struct err e = { 0 };
+    const struct session_parts parts = { .loop = a->loop,
+                                         .conf = &a->o->conf,
+                                         .store = a->store,
+                                         .sandbox_ops = &sandbox_native,
+                                         .sandbox = a->sandbox,
+                                         .models = models,
+                                         .watch = watch,
+                                         .watch_ud = ud };
+    return session_hub_new(&a->hub, &parts, &e) < 0 ? cli_fail(&e) : CLI_OK;
+}
+
+int app_run(struct app *a)
+{
+    struct err e = { 0 };
+    return loop_run(a->loop, &e) < 0 ? cli_fail(&e) : CLI_OK;
+}
+
+void app_stop(struct app *a)
+{
+    loop_stop(a->loop);
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st;
+    (void)type;
+    (void)at;
+    return remove(path);
+}
+
+/* nftw does not follow links, and nobody else writes below a folder that mkdtemp made for us. */
+static void remove_scratch(const char *path)
+{
+    if (nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS) < 0)
+        log_warn("scratch_left", KV_S("path", path));
+}
+
+void app_close(struct app *a)
+{
+    session_hub_free(a->hub);
+    if (a->sandbox)
+        sandbox_native.stop(a->sandbox);
+    store_close(a->store);
+    if (a->scratch)
+        remove_scratch(a->scratch);
+    free(a->scratch);
+    if (a->out_fd >= 0)
+        (void)close(a->out_fd);
+    if (a->out_made) { /* nothing was made: leave no empty folder */
+        (void)rmdir(a->out_dir);
+        if (!a->o->out)
+            (void)rmdir("sandbook-out");
+    }
+    free(a->out_dir);
+    if (a->loop) {
+        loop_signal_stop(a->loop, SIGINT);
+        loop_signal_stop(a->loop, SIGTERM);
+    }
+    loop_free(a->loop);
+    *a = (struct app){ 0 };
+}

@@ -1,0 +1,93 @@
+/* The command table. Each subcommand is one file in cli/. */
+#include <stdio.h>
+#include <string.h>
+#include "cli/cli.h"
+
+static const struct cli_command commands[] = {
+    { "run", "sandbook run [-c FILE]", "the service: connect to the chat platforms and answer", "",
+      "Runs until SIGTERM or SIGINT. Platforms are switched on in the configuration; `[local] stdio = yes` speaks JSON lines on stdin and\n"
+      "stdout instead (docs/cli.md), for scripts and tests.\n",
+      cli_run, true },
+    { "ask", "sandbook ask [--file F]... [--model M] [--json] [--out DIR] TEXT",
+      "one question about files, answered; then exit", "fmjo",
+      "  --file F     attach a file; may be given more than once\n"
+      "  --model M    a [model M] section of the configuration, or builtin\n"
+      "  --out DIR    where charts and files are written (default: sandbook-out/1, then /2, ...)\n"
+      "  --json       print the answer as one JSON object\n",
+      cli_ask, false },
+    { "chat", "sandbook chat [--file F]... [--model M] [--out DIR]",
+      "a conversation in the terminal; variables are kept between turns", "fmo",
+      "  --file F     attach a file; may be given more than once. Later: /file PATH\n"
+      "  --model M    a [model M] section of the configuration, or builtin\n"
+      "  --out DIR    where charts and files are written (default: sandbook-out/1, then /2, ...)\n"
+      "Type !help for the chat commands; end with Ctrl-D.\n",
+      cli_chat, false },
+    { "cells", "sandbook cells [--json] [--out DIR] [--timeout S] [--memory SIZE]",
+      "run code from stdin in one box, without a model", "jotM",
+      "Without --json stdin is Python; lines that begin with `# %%` start a new cell. With --json each line of stdin is\n"
+      "{\"code\": \"...\", \"id\": \"optional\"} or {\"command\": \"reset\"|\"vars\"|...}, and each answers with one line (docs/cli.md).\n"
+      "  --out DIR    where charts and files are written (default: sandbook-out/1, then /2, ...)\n"
+      "  --timeout S  seconds one cell may take (default: box.cell_timeout)\n"
+      "  --memory N   memory of the session, for example 512M (default: box.memory)\n",
+      cli_cells, false },
+    { "profile", "sandbook profile [--json] FILE...", "what the intake finds out about files", "j",
+      "  --json       one JSON object a line (docs/profile.md)\n", cli_profile, false },
+    { "doctor", "sandbook doctor [--json]", "check this machine, the configuration and the sandbox, escape by escape",
+      "j",
+      "Ends with 0 when everything passed, 1 when an escape got through, 3 when the machine lacks something.\n"
+      "  --json       one JSON object a line\n",
+      cli_doctor, false },
+    { "check-config", "sandbook check-config [-c FILE]", "read the configuration, explain every setting", "", "",
+      cli_check_config, false },
+    { "version", "sandbook version", "print the version", "", "", cli_version, false },
+};
+
+static void print_help(FILE *to)
+{
+    (void)fputs(
+        "Sandbook: a sandboxed notebook inside every chat thread.\n\nUsage: sandbook COMMAND [OPTION]... [ARGUMENT]...\n\n",
+        to);
+    for (size_t i = 0; i < countof(commands); i++)
+        (void)fprintf(to, "  %-13s %s\n", commands[i].name, commands[i].summary);
+    (void)fputs(
+        "\nEvery command takes -c FILE (default: /etc/sandbook/sandbook.conf when it is there), any number of --set section.key=value,\n"
+        "and --help. Exit status: 0 ok, 1 the work failed, 2 usage or configuration, 3 the machine lacks something.\n",
+        to);
+}
+
+static const struct cli_command *find(const char *name)
+{
+    for (size_t i = 0; i < countof(commands); i++)
+        if (!strcmp(commands[i].name, name))
+            return &commands[i];
+    return NULL;
+}
+
+static int run(const struct cli_command *cmd, int argc, char **argv)
+{
+    struct cli_options o;
+    int rc = cli_options_read(&o, cmd, argc, argv);
+    if (rc == CLI_OK && o.help)
+        (void)printf("Usage: %s\n\n%s.\n%s%s\nAlso: -c FILE, --set section.key=value, --help.\n", cmd->synopsis,
+                     cmd->summary, *cmd->help ? "\n" : "", cmd->help);
+    else if (rc == CLI_OK)
+        rc = cmd->run(&o);
+    cli_options_clear(&o);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : "";
+    if (!strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help")) {
+        print_help(stdout);
+        return CLI_OK;
+    }
+    const struct cli_command *cmd = find(!strcmp(word, "--version") ? "version" : word);
+    if (cmd)
+        return run(cmd, argc, argv);
+    if (*word)
+        return cli_usage("there is no command \"%s\"; see: sandbook --help", word);
+    print_help(stderr);
+    return CLI_USAGE;
+}
