@@ -1,0 +1,33 @@
+"""The kernel: everything of Sandbook that runs as Python inside a box.
+
+Two doors. The zygote calls `preload` once; each child it forks, once locked down, calls `serve`, which runs
+that session's cells until its channel is closed. Which module does what:
+
+  frames, gate, streams, mend    the channel; interrupts; stdout and stderr; what is put right after a cell
+  head, ops, cell                the loop; requests besides cells; what belongs to the running cell
+  shell, transforms, magics      IPython, embedded; what cells may contain besides Python
+  display, errors, hints         results; exceptions; what was probably meant
+  figures, figure_text, gallery  charts: when they count, what they show, how they are delivered
+  plotly_view, style             interactive charts; how tables and charts look by default
+  refusals, packages, spawning   input, debuggers, installers; what is installed; multiprocessing
+  variables, intake, profile     what a session holds; what a file holds
+
+Nothing is imported here: workers that multiprocessing spawns import this package for `spawning` alone.
+"""
+
+
+def preload() -> None:
+    """In the zygote, once: import, install the hooks, warm up. Leaves no user state and one Python thread."""
+    from . import warmup
+
+    warmup.preload()
+
+
+def serve(sock_fd: int, data_dir: str = "/mnt/data", session: int = 0, hello: dict | None = None) -> None:
+    """In the locked-down child: serve until the channel is closed, then end the process.
+
+    `hello` is sent as BOX_HELLO for `session` when all is ready; None means that the caller has done so.
+    """
+    from . import head
+
+    head.serve(sock_fd, data_dir, session, hello)

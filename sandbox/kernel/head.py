@@ -1,0 +1,202 @@
+"""The head: the process that runs every cell of a session.
+
+One request at a time: receive, run with the gate open, mend what the cell broke, draw its figures, answer.
+Between requests it waits with all signals open, so that a person's timers go on; what their handlers raise
+there is printed and forgotten. The head ends when the keeper closes the channel, and by nothing that a cell
+can raise.
+"""
+
+import builtins
+import gc
+import os
+import random
+import select
+import sys
+from collections.abc import Callable
+
+import numpy
+
+from . import errors, frames, ops
+from .cell import Cell, current
+from .figures import figures
+from .gallery import Gallery
+from .gate import Gate, close_signals, open_signals
+from .mend import Mender
+from .shell import shell, user_path
+from .streams import Streams
+
+__builtins__ = dict(vars(builtins))
+
+CUT_SHORT = "drawing the figures was interrupted"
+_exit = os._exit
+
+
+class Head:
+    def __init__(self, channel: frames.Channel, data_dir: str):
+        self._channel = channel
+        self._data_dir = data_dir
+        self._gate = Gate()
+        self._streams = Streams()
+        self._mender = Mender(self._gate, self._streams)
+        self._shell = shell()
+        self._shell.after_code = self._mend
+        self._gallery = figures.gallery = Gallery(data_dir)
+        self._poll = select.poll()
+        self._poll.register(channel.fileno(), select.POLLIN)
+        self._answers: dict[int, Callable[[dict], dict]] = {frames.CELL: self._cell, frames.CALL: self._call}
+
+    def serve(self) -> None:
+        self._gate.install()
+        while True:
+            self._wait()
+            request = self._channel.receive()
+            if request is None:
+                return
+            self._gate.forget()
+            self._channel.send(frames.CLAIM, request.request, _claim(self._answer(request)))
+
+    def _wait(self) -> None:
+        while True:
+            try:
+                open_signals()
+                self._poll.poll()
+                close_signals()
+                return
+            except BaseException as error:  # a person's signal handler raised
+                self._report(error)
+
+    def _report(self, error: BaseException) -> None:
+        try:
+            name, value = errors.name_of(error), errors.value_of(error)
+            print(errors.traceback_of(error, name, value), file=sys.stderr)
+        except BaseException:
+            pass
+
+    def _answer(self, request: frames.Request) -> dict:
+        answer = self._answers.get(request.type)
+        if answer is None:
+            raise frames.ProtocolError(f"frame type {request.type}")
+        spec = frames.decode(request.payload)
+        try:
+            return answer(spec)
+        except frames.ProtocolError:
+            raise
+        except BaseException as error:  # ours, or a signal handler of the person's that raised in our code
+            self._mend()
+            return {"status": "error", "error": errors.undescribed(error)}
+
+    # A cell
+
+    def _cell(self, spec: dict) -> dict:
+        number, code = spec.get("number"), spec.get("code")
+        if type(number) is not int or type(code) is not str or len(code) > frames.CODE_MAX:
+            raise frames.ProtocolError("a cell needs a number and code")
+        cell = current.cell = Cell(number, code, self._data_dir)
+        self._gallery.begin()
+        error = self._run(cell)
+        self._mend()
+        drawing_error = self._guarded(figures.finish)
+        figures.forget()
+        error = drawing_error if error is None else error
+        self._guarded(self._gallery.deliver)
+        described = None if error is None else self._describe(error, cell)
+        self._mend()
+        self._streams.flush()
+        return {
+            "status": "ok" if error is None else "error",
+            "result": cell.result or None,
+            "error": described,
+            "figures": self._gallery.delivered,
+            "same_as": self._gallery.same_as,
+            "notes": cell.notes,
+        }
+
+    def _run(self, cell: Cell) -> BaseException | None:
+        try:
+            return self._gate.run(self._run_traced, cell)
+        except BaseException as error:  # an interrupt in IPython's code, or what a cell did to it
+            return error
+
+    def _run_traced(self, cell: Cell) -> BaseException | None:
+        self._mender.before_cell()
+        return self._shell.run(cell)
+
+    def _mend(self) -> None:
+        for note in self._mender.after_cell():
+            current.note(note)
+
+    def _guarded(self, step: Callable[[], None]) -> KeyboardInterrupt | None:
+        """A step towards the pictures. An interrupt ends it and the cell, not what was done before."""
+        try:
+            self._gate.run(step)
+        except KeyboardInterrupt as error:
+            current.note(CUT_SHORT)
+            return error
+        except Exception as error:
+            current.note(f"figures could not be delivered: {errors.name_of(error)}: {errors.value_of(error)}")
+        return None
+
+    def _describe(self, error: BaseException, cell: Cell) -> dict:
+        try:
+            return self._gate.run(errors.describe, error, cell, self._shell.user_ns)
+        except BaseException:
+            return errors.undescribed(error)
+
+    # Other requests
+
+    def _call(self, spec: dict) -> dict:
+        current.cell = Cell(data_dir=self._data_dir)
+        context = ops.Context(self._shell.user_ns, self._shell.user_ns_hidden, self._data_dir)
+        try:
+            return {"status": "ok", "error": None, **self._gate.run(ops.run, context, spec)}
+        except BaseException as error:
+            return {"status": "error", "error": self._describe(error, current.cell)}
+        finally:
+            self._streams.flush()
+
+
+def _claim(answer: dict) -> bytes:
+    try:
+        payload = frames.encode(answer)
+    except (TypeError, ValueError) as error:
+        answer = {"status": "error", "error": errors.undescribed(error)}
+        payload = frames.encode(answer)
+    if len(payload) > frames.CLAIM_MAX and answer.get("result"):
+        answer["result"] = {"text/plain": "(the result is too long to be shown)"}
+        payload = frames.encode(answer)
+    return payload
+
+
+def _fresh_randomness() -> None:
+    """Every fork of the zygote has its random numbers. Never again after this: a person's seed must hold."""
+    random.seed()
+    numpy.random.seed(numpy.frombuffer(os.urandom(64), dtype=numpy.uint32))
+
+
+def _prepare(data_dir: str) -> None:
+    os.environ.update(HOME=data_dir, MPLBACKEND="Agg")
+    os.environ.setdefault("MPLCONFIGDIR", "/tmp/mpl")
+    os.chdir(data_dir)
+    os.makedirs("out", exist_ok=True)
+    sys.argv = [""]
+    sys.path[:] = user_path(sys.path, data_dir)
+    _fresh_randomness()
+
+
+def serve(sock_fd: int, data_dir: str = "/mnt/data", session: int = 0, hello: dict | None = None) -> None:
+    """Serves until the channel is closed; ends the process. `hello`: sent as BOX_HELLO; None: the caller did."""
+    status = 1
+    try:
+        close_signals()
+        _prepare(data_dir)
+        channel = frames.Channel(sock_fd, session)
+        head = Head(channel, data_dir)
+        gc.enable()
+        if hello is not None:
+            channel.send(frames.HELLO, 0, frames.encode(hello))
+        head.serve()
+        status = 0
+    except (frames.ProtocolError, ConnectionError) as error:
+        os.write(2, f"head: {error}\n".encode())
+    finally:
+        _exit(status)
