@@ -50,7 +50,8 @@ int64_t http_retry_backoff_ms(int n)
     for (int i = 1; i < n && ms < BACKOFF_MAX_MS; i++)
         ms *= 2;
     ms = ms < BACKOFF_MAX_MS ? ms : BACKOFF_MAX_MS;
-    (void)getrandom(&chance, sizeof chance, GRND_NONBLOCK);
+    if (getrandom(&chance, sizeof chance, GRND_NONBLOCK) < 0)
+        chance = 0; /* no jitter then */
     return ms - ms * chance / CHANCES;
 }
 
