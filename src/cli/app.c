@@ -12,7 +12,8 @@
 
 enum { RUNS_MAX = 100000 }; /* numbered folders below sandbook-out */
 
-static const struct model_ops *const models[] = { &model_builtin, &model_replay, NULL };
+static const struct model_ops *const models[] = { &model_builtin,          &model_replay,    &model_openai_chat,
+                                                  &model_openai_responses, &model_anthropic, NULL };
 
 static void on_signal(void *ud, int signo)
 {
@@ -117,7 +118,8 @@ int app_out(struct app *a)
         a->out_fd = open(a->out_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (a->out_fd >= 0 && faccessat(a->out_fd, ".", W_OK | X_OK, AT_EACCESS) == 0)
         return CLI_OK;
-    return cli_usage("cannot write charts and files to %s: %s; name another folder with --out", a->out_dir, strerror(errno));
+    return cli_usage("cannot write charts and files to %s: %s; name another folder with --out", a->out_dir,
+                     strerror(errno));
 }
 
 int app_scratch_store(struct app *a)

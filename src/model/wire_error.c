@@ -1,0 +1,304 @@
+/* wire_error.c - what a refusal means. Servers agree neither on shapes nor on words (specs: transport, quirks). */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <strings.h>
+#include "wire.h"
+
+/* ---- reading ---- */
+
+static void copy(char *out, size_t size, const char *text)
+{
+    if (!text || !*text)
+        return;
+    const size_t n = utf8_cut(text, strlen(text), size - 1);
+    memcpy(out, text, n);
+    out[n] = '\0';
+}
+
+/* Codes are strings, numbers, or HTTP statuses. */
+static void copy_code(struct wire_error *out, const struct json *o)
+{
+    const int64_t number = json_int_or(o, "code", -1);
+    copy(out->code, sizeof(out->code), json_str_or(o, "code", NULL));
+    if (number < 0)
+        return;
+    (void)snprintf(out->code, sizeof(out->code), "%lld", (long long)number);
+    if (out->status == 0 && number >= 400 && number < 600)
+        out->status = (int)number;
+}
+
+/* FastAPI: [{"loc":["body","stream_options"],"msg":"..."}] */
+static void from_detail(struct wire_error *out, const struct json *detail)
+{
+    const struct json *first = json_type(detail) == JSON_ARRAY ? json_first(detail) : detail;
+    copy(out->message, sizeof(out->message), json_text(first));
+    copy(out->message, sizeof(out->message), json_str_or(first, "msg", NULL));
+    copy(out->message, sizeof(out->message), json_str_or(first, "message", NULL));
+    copy(out->type, sizeof(out->type), json_str_or(first, "type", NULL));
+    for (const struct json *l = json_first(json_get(first, "loc")); l; l = json_next(l))
+        copy(out->param, sizeof(out->param), json_text(l));
+}
+
+static void from_object(struct wire_error *out, const struct json *o)
+{
+    const struct json *meta = json_get(o, "metadata"), *inner = json_get(o, "innererror");
+    copy(out->message, sizeof(out->message), json_str_or(o, "message", NULL));
+    copy(out->type, sizeof(out->type), json_str_or(o, "type", NULL));
+    copy(out->param, sizeof(out->param), json_str_or(o, "param", NULL));
+    copy_code(out, o);
+    copy(out->type, sizeof(out->type), json_str_or(inner, "code", NULL));
+    if (!*out->type)
+        copy(out->type, sizeof(out->type), json_str_or(o, "status", NULL)); /* Gemini: INVALID_ARGUMENT */
+    const char *raw = json_str_or(meta, "raw", NULL); /* OpenRouter: what the real provider said */
+    if (raw && *raw) {
+        const size_t n = strlen(out->message);
+        (void)snprintf(out->message + n, sizeof(out->message) - n, "%s%.400s", n ? ": " : "", raw);
+        out->message[utf8_cut(out->message, strlen(out->message), sizeof(out->message) - 1)] = '\0';
+    }
+}
+
+void wire_error_from(struct wire_error *out, const struct json *v)
+{
+    if (json_type(v) == JSON_ARRAY)
+        v = json_first(v);
+    const struct json *error = json_get(v, "error");
+    copy(out->message, sizeof(out->message), json_text(v));
+    copy(out->message, sizeof(out->message), json_text(error));
+    if (json_get(v, "detail"))
+        from_detail(out, json_get(v, "detail"));
+    if (json_type(json_get(v, "message")) == JSON_OBJECT) /* Mistral: {"message":{"detail":[...]}} */
+        from_detail(out, json_get(json_get(v, "message"), "detail"));
+    from_object(out, json_type(error) == JSON_OBJECT ? error : v);
+}
+
+void wire_error_read(struct wire_error *out, int status, const char *body, size_t n)
+{
+    autojson struct json *v = NULL;
+    AUTO(str_clear) struct str text = STR_INIT(WIRE_BODY_MAX);
+    struct err ignored = { 0 };
+    *out = (struct wire_error){ .status = status };
+    if (json_parse(&v, body, n, WIRE_BODY_MAX, &ignored) == 0) {
+        wire_error_from(out, v);
+        return;
+    }
+    utf8_scrub(&text, body, n < sizeof(out->message) ? n : sizeof(out->message) - 1);
+    if (*str_peek(&text) != '<') /* a web page says nothing that is worth a line */
+        copy(out->message, sizeof(out->message), str_peek(&text));
+}
+
+/* ---- asking ---- */
+
+bool wire_error_says(const struct wire_error *w, const char *const *phrases)
+{
+    for (; *phrases; phrases++)
+        if (strcasestr(w->message, *phrases) || strcasecmp(w->code, *phrases) == 0 ||
+            strcasecmp(w->type, *phrases) == 0)
+            return true;
+    return false;
+}
+
+static bool is_name(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+static bool is_quote(char c)
+{
+    return c == '\'' || c == '"' || c == '`';
+}
+
+/* "tools", "tools[0].name", "body.tools": the first or last part. */
+static bool param_is(const char *param, const char *field)
+{
+    const size_t n = strlen(field), all = strlen(param);
+    if (strncmp(param, field, n) == 0 && !is_name(param[n]))
+        return true;
+    return all > n && strcmp(param + all - n, field) == 0 && !is_name(param[all - n - 1]);
+}
+
+/* `stop`, 'stop', "supplied: stop", "stop: extra inputs are not permitted". */
+static bool stands_out(const char *message, const char *at, size_t n)
+{
+    const char after = at[n];
+    char before = '\0';
+    if (at > message)
+        before = at[-1];
+    if (is_quote(before) || (before == '.' && is_quote(after)))
+        return true;
+    const bool first = at == message || (at - message >= 2 && at[-2] == ':');
+    return first && (after == '\0' || after == ':' || after == '.' || after == ',');
+}
+
+bool wire_error_names(const struct wire_error *w, const char *field)
+{
+    const bool telling = strchr(field, '_') != NULL;
+    const size_t n = strlen(field);
+    if (param_is(w->param, field))
+        return true;
+    for (const char *at = w->message; (at = strstr(at, field)) != NULL; at += n) {
+        if (is_name(at[n]) || (at > w->message && is_name(at[-1])))
+            continue;
+        if (telling || stands_out(w->message, at, n))
+            return true;
+    }
+    return false;
+}
+
+bool wire_error_filtered(const struct wire_error *w)
+{
+    static const char *const words[] = { "content_filter", "ResponsibleAIPolicyViolation", "content_policy_violation",
+                                         NULL };
+    return wire_error_says(w, words);
+}
+
+static bool too_long(const struct wire_error *w)
+{
+    static const char *const words[] = { "context_length_exceeded",
+                                         "exceed_context_size_error",
+                                         "request_too_large",
+                                         "maximum context length",
+                                         "prompt is too long",
+                                         "exceed context limit",
+                                         "exceeds the context window",
+                                         "exceeds the available context size",
+                                         "context window exceeded",
+                                         "exceeds the maximum number of tokens",
+                                         "input is too long",
+                                         "too many tokens",
+                                         NULL };
+    return w->status == 413 || wire_error_says(w, words);
+}
+
+static bool no_money(const struct wire_error *w)
+{
+    static const char *const words[] = { "insufficient_quota",
+                                         "billing_error",
+                                         "billing_hard_limit_reached",
+                                         "billing_not_active",
+                                         "credit balance",
+                                         "insufficient balance",
+                                         "insufficient_balance",
+                                         "insufficient credits",
+                                         "exceeded your current quota",
+                                         NULL };
+    return w->status == 402 || wire_error_says(w, words);
+}
+
+static bool no_entry(const struct wire_error *w)
+{
+    static const char *const words[] = { "invalid_api_key",   "authentication_error", "permission_error",
+                                         "permission_denied", "unauthorized",         NULL };
+    return w->status == 401 || w->status == 403 || (w->status < 500 && wire_error_says(w, words));
+}
+
+static bool not_there(const struct wire_error *w)
+{
+    static const char *const words[] = { "model_not_found", "not_found_error", "DeploymentNotFound", NULL };
+    return w->status == 404 || wire_error_says(w, words);
+}
+
+static bool busy(const struct wire_error *w)
+{
+    static const char *const words[] = { "rate_limit_error",  "rate_limit_exceeded", "overloaded_error",
+                                         "too_many_requests", "RESOURCE_EXHAUSTED",  NULL };
+    return w->status == 429 || w->status == 529 || wire_error_says(w, words);
+}
+
+/* Within an answer there is no status: what is not known to be for good is worth another try. */
+static bool theirs(const struct wire_error *w)
+{
+    static const char *const refusals[] = { "invalid_request_error", "invalid_prompt", NULL };
+    if (w->status == 0 || w->status == 200)
+        return !wire_error_says(w, refusals);
+    return w->status == 408 || w->status == 409 || w->status >= 500;
+}
+
+/* ---- numbers in words ---- */
+
+/* The number behind that phrase; 0: none. */
+static int64_t number_after(const char *message, const char *phrase)
+{
+    const char *at = strcasestr(message, phrase);
+    at = at ? at + strlen(phrase) : NULL;
+    while (at && *at && !isdigit((unsigned char)*at) && at[0] != '.')
+        at++;
+    return at ? strtoll(at, NULL, 10) : 0;
+}
+
+/* The number that ends where that phrase begins: "(4000 in the messages". */
+static int64_t number_before(const char *message, const char *phrase)
+{
+    const char *at = strcasestr(message, phrase);
+    if (!at)
+        return 0;
+    while (at > message && at[-1] == ' ')
+        at--;
+    while (at > message && isdigit((unsigned char)at[-1]))
+        at--;
+    return strtoll(at, NULL, 10);
+}
+
+/* "173088 + 32000 > 200000" */
+static int64_t room_in_sum(const char *message)
+{
+    long long in = 0, out = 0, all = 0;
+    const char *plus = strstr(message, " + ");
+    if (!plus)
+        return 0;
+    while (plus > message && isdigit((unsigned char)plus[-1]))
+        plus--;
+    if (sscanf(plus, "%lld + %lld > %lld", &in, &out, &all) != 3) // NOLINT(cert-err34-c): nonsense numbers give no room
+        return 0;
+    return in >= 0 && all > in ? all - in : 0;
+}
+
+int64_t wire_error_room(const struct wire_error *w, int64_t asked)
+{
+    enum { SPARE = 64, LEAST = 256 };
+    const char *m = w->message;
+    int64_t room = room_in_sum(m);
+    if (room == 0 && number_before(m, " in the messages"))
+        room = number_after(m, "maximum context length is") - number_before(m, " in the messages");
+    if (room < 0)
+        return 0;
+    room -= room > SPARE ? SPARE : 0;
+    if (room == 0 && strcasestr(m, "max_tokens") && strcasestr(m, "supports at most"))
+        room = number_after(m, "supports at most");
+    if (room == 0 && strcasestr(m, "which is the maximum allowed number of output tokens"))
+        room = number_after(m, " > ");
+    return room >= LEAST && room < asked ? room : 0;
+}
+
+/* ---- as ours ---- */
+
+static int set(struct err *e, enum err_kind kind, int sys, const char *what, const struct wire_error *w)
+{
+    const char *code = *w->code ? w->code : w->type, *sep = *w->message && *code ? ": " : "";
+    const bool told = *w->message || *code;
+    if (w->status)
+        (void)err_set(e, kind, "%s (HTTP %d)%s%s%s%s", what, w->status, told ? ": " : "", code, sep, w->message);
+    else
+        (void)err_set(e, kind, "%s%s%s%s%s", what, told ? ": " : "", code, sep, w->message);
+    e->sys = sys;
+    return -1;
+}
+
+int wire_error_set(struct err *e, const struct wire_error *w)
+{
+    if (w->status >= 300 && w->status < 400)
+        return set(e, ERR_CONFIG, 0, "the address leads elsewhere, where the key must not go", w);
+    if (no_money(w))
+        return set(e, ERR_CONFIG, EDQUOT, "the account has no credit or quota left", w);
+    if (w->status != 429 && too_long(w))
+        return set(e, ERR_REFUSED, EMSGSIZE, "the conversation is longer than the model's window", w);
+    if (busy(w))
+        return set(e, ERR_LIMIT, 0, "the model's server is busy", w);
+    if (no_entry(w))
+        return set(e, ERR_CONFIG, EACCES, "the key is not accepted", w);
+    if (not_there(w))
+        return set(e, ERR_CONFIG, ENOENT, "no such model or address; check name and url (does it end in /v1?)", w);
+    if (theirs(w))
+        return set(e, ERR_NET, 0, "the model's server failed", w);
+    return set(e, ERR_REFUSED, 0, "the request was refused", w);
+}
