@@ -1,0 +1,150 @@
+/* box_answer.c - the keeper's own account of a request: verdict, files. See box_session.h. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include "box_check.h"
+#include "box_session.h"
+
+int64_t box_now_us(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_BOOTTIME, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static void send_done(struct box_keeper *k, uint32_t session, const struct box_answer *a)
+{
+    AUTO(str_clear) struct str text = STR_INIT(BOX_PAYLOAD_MAX);
+    autojson struct json *v = json_new_object();
+    json_set_str(v, "verdict", a->verdict);
+    json_set_str(v, "state", a->state);
+    json_set_str(v, "why", a->why);
+    json_set_int(v, "signal", a->signal);
+    if (a->peak_bytes >= 0)
+        json_set_int(v, "peak_bytes", a->peak_bytes);
+    else
+        json_set(v, "peak_bytes", NULL);
+    json_set_int(v, "took_us", a->took_us);
+    json_set_int(v, "start_us", a->start_us);
+    json_print(&text, v);
+    box_send_text(&k->daemon, BOX_DONE, session, a->request, &text);
+}
+
+void box_answer(struct box_session *s, const struct box_answer *a)
+{
+    if (s->check) {
+        box_check_answer(s->check, a);
+        return;
+    }
+    struct box_answer told = *a;
+    if (a->request != 0 && s->lost) {
+        told.state = "lost";
+        if (!a->why)
+            told.why = "the interpreter had ended since the request before; this ran in a new one";
+        s->lost = false;
+    }
+    send_done(s->keeper, s->id, &told);
+}
+
+void box_answer_failed(struct box_keeper *k, uint32_t session, uint32_t request, const char *why)
+{
+    send_done(
+        k, session,
+        &(struct box_answer){ .request = request, .verdict = "failed", .state = "lost", .why = why, .peak_bytes = -1 });
+}
+
+void box_answer_closed(struct box_keeper *k, uint32_t session)
+{
+    send_done(k, session, &(struct box_answer){ .verdict = "ok", .state = "lost", .peak_bytes = -1 });
+}
+
+void box_answer_check(struct box_keeper *k, uint32_t request, const char *why)
+{
+    const struct box_answer a = {
+        .request = request, .verdict = why ? "failed" : "ok", .state = "kept", .why = why, .peak_bytes = -1
+    };
+    send_done(k, 0, &a);
+}
+
+/* ---- the verdict ---- */
+
+static const char *oom(const struct box_session *s, const struct box_usage *used, char *why, size_t n)
+{
+    int64_t peak = used->peak_bytes >= 0 ? used->peak_bytes : s->request.watched_bytes;
+    (void)snprintf(why, n, "the memory limit of %llu MiB was reached (peak %lld MiB)",
+                   (unsigned long long)(s->memory_bytes >> 20), (long long)(peak >> 20));
+    return "oom";
+}
+
+/* It ended without us: memory, a signal, or its own exit. */
+static const char *own_end(const struct box_session *s, const struct box_usage *used, int *signo, char *why, size_t n)
+{
+    int status = s->head.status;
+    bool killed = WIFSIGNALED(status);
+    if (killed && WTERMSIG(status) == SIGKILL && used->oom_kills > s->request.before.oom_kills) {
+        *signo = SIGKILL;
+        return oom(s, used, why, n);
+    }
+    if (killed && WTERMSIG(status) == SIGXFSZ) {
+        (void)snprintf(why, n, "a file passed its size limit");
+        return "limit";
+    }
+    if (killed) {
+        *signo = WTERMSIG(status);
+        (void)snprintf(why, n, "the interpreter was ended by signal %d (SIG%s)%s", *signo, sigabbrev_np(*signo),
+                       *signo == SIGSYS ? ": a system call that is not allowed" : "");
+    } else {
+        (void)snprintf(why, n, "the interpreter ended by itself (exit status %d)", WEXITSTATUS(status));
+    }
+    return "crash";
+}
+
+const char *box_verdict(const struct box_session *s, const struct box_usage *used, int *signo, char *why, size_t n)
+{
+    const struct box_request *r = &s->request;
+    switch (r->cause) {
+    case BOX_CAUSE_TIMEOUT:
+        (void)snprintf(why, n, "the time limit passed, and the code did not stop when interrupted");
+        return "timeout";
+    case BOX_CAUSE_CANCEL: (void)snprintf(why, n, "the code did not stop when interrupted"); return "cancelled";
+    case BOX_CAUSE_FLOOD: (void)snprintf(why, n, "printed more than %d MiB", BOX_FLOOD_MAX >> 20); return "limit";
+    case BOX_CAUSE_PROTOCOL: (void)snprintf(why, n, "%s", r->why); return "limit";
+    case BOX_CAUSE_MEMORY: return oom(s, used, why, n);
+    case BOX_CAUSE_RESET:
+    case BOX_CAUSE_NONE:
+    case BOX_CAUSES: break;
+    }
+    return own_end(s, used, signo, why, n);
+}
+
+/* ---- files ---- */
+
+static void send_file(struct box_session *s, const struct box_entry *x)
+{
+    uint64_t bytes = 0;
+    autoclose int fd = box_entry_open(s->data_fd, x->path, &bytes);
+    if (fd < 0)
+        return;
+    AUTO(str_clear) struct str text = STR_INIT(BOX_PAYLOAD_MAX);
+    autojson struct json *v = json_new_object();
+    json_set_str(v, "path", x->path);
+    json_set_int(v, "bytes", (int64_t)bytes);
+    json_print(&text, v);
+    const struct box_frame head = {
+        .type = BOX_FILE, .session = s->id, .request = s->request.id, .len = (uint32_t)text.len
+    };
+    box_send_fds(&s->keeper->daemon, &head, str_peek(&text), &fd, 1);
+}
+
+void box_answer_files(struct box_session *s, bool send)
+{
+    struct box_listing now = { 0 };
+    box_list(&now, s->data_fd);
+    for (size_t i = 0; i < now.n && send && !s->check; i++)
+        if (box_entry_is_new(&s->files, &now.v[i]))
+            send_file(s, &now.v[i]);
+    box_listing_clear(&s->files);
+    s->files = now;
+}

@@ -1,0 +1,321 @@
+/* box_keeper.c - see box_keeper.h. */
+#include "box_keeper.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include "box_check.h"
+#include "box_seccomp.h"
+#include "box_session.h"
+#include "box_zygote.h"
+#include "json.h"
+#include "log.h"
+
+enum { DAEMON_FRAMES_A_ROUND = 64, CHANNEL_FD = 3 };
+
+static const char *const tier_names[] = { "T0", "T1", "T2", "T3" };
+
+/* ---- what the machine gives ---- */
+
+static void problem(struct json *list, const char *what, const char *fix)
+{
+    struct json *v = json_new_object();
+    json_set_str(v, "what", what);
+    json_set_str(v, "fix", fix);
+    json_push(list, v);
+}
+
+static enum box_tier judge(const struct box_keeper *k, bool zygote)
+{
+    if (!zygote)
+        return BOX_T3;
+    if (k->landlock < 1)
+        return BOX_T2;
+    return k->cgroups.kind == BOX_CGROUP_NONE ? BOX_T1 : BOX_T0;
+}
+
+static void name_problems(const struct box_keeper *k, struct json *list, const char *zygote_error)
+{
+    char text[400];
+    if (zygote_error) {
+        (void)snprintf(text, sizeof text, "boxes can't be made: %s", zygote_error);
+        problem(
+            list, text,
+            "allow user namespaces (Debian: sysctl kernel.unprivileged_userns_clone=1; Ubuntu: an AppArmor profile with "
+            "`userns,`; Docker: a seccomp profile that lets unshare and mount through, and an unmasked /proc); see that "
+            "the image is there and readable");
+        return;
+    }
+    if (k->landlock < 1)
+        problem(list, "the kernel has no Landlock", "boot with lsm=landlock,... or take a kernel of 5.13 or newer");
+    if (k->cgroups.kind == BOX_CGROUP_NONE) {
+        (void)snprintf(text, sizeof text,
+                       "no control groups (%s): memory is limited per process and watched, not for a box "
+                       "as a whole",
+                       *k->cgroups.why ? k->cgroups.why : "not delegated");
+        problem(list, text, "run under systemd with Delegate=yes, or as root");
+    }
+    if (k->tier > k->min_tier) {
+        (void)snprintf(text, sizeof text, "this machine gives tier %s, the configuration wants at least %s",
+                       tier_names[k->tier], tier_names[k->min_tier]);
+        problem(list, text, "mend what is named above, or lower sandbox.min_tier knowingly");
+    }
+}
+
+static struct json *features(const struct box_keeper *k)
+{
+    static const char *const kinds[] = { "none", "v1", "v2" };
+    struct json *v = json_new_object();
+    json_set_str(v, "cgroups", kinds[k->cgroups.kind]);
+    json_set_bool(v, "cgroup_kill", k->cgroups.part[BOX_CG_UNIFIED] != NULL);
+    json_set_bool(v, "freezer", k->cgroups.part[BOX_CG_UNIFIED] || k->cgroups.part[BOX_CG_FREEZER]);
+    json_set_bool(v, "cpu_limit", k->cgroups.part[BOX_CG_CPU] != NULL);
+    json_set_int(v, "landlock", k->landlock);
+    json_set_bool(v, "seccomp", true);
+    json_set_str(v, "ids", k->base.root ? "own uid per session" : "one uid for all sessions");
+    return v;
+}
+
+/* BOX_READY, whatever came of it. zygote_error NULL: it can fork. */
+static void report(struct box_keeper *k, const char *zygote_error)
+{
+    AUTO(str_clear) struct str text = STR_INIT(BOX_PAYLOAD_MAX);
+    autojson struct json *v = json_new_object();
+    struct json *problems = json_new_array();
+    k->tier = judge(k, zygote_error == NULL);
+    k->ready = zygote_error == NULL;
+    k->refused = !k->ready || k->tier > k->min_tier;
+    name_problems(k, problems, zygote_error);
+    json_set_str(v, "tier", tier_names[k->tier]);
+    json_set(v, "features", features(k));
+    json_set(v, "problems", problems);
+    json_print(&text, v);
+    box_send_text(&k->daemon, BOX_READY, 0, 0, &text);
+    log_info("box_ready", KV_S("tier", tier_names[k->tier]), KV_I("refused", k->refused),
+             KV_S("report", str_peek(&text)));
+    box_keeper_flush(k);
+}
+
+/* ---- the zygote ---- */
+
+static void zygote_hello(struct box_keeper *k, const struct box_msg *msg)
+{
+    struct err e;
+    autojson struct json *v = NULL;
+    if (json_parse(&v, (const char *)msg->payload, msg->head.len, BOX_FRAME_MAX, &e) < 0)
+        log_warn("zygote_hello", KV_E(&e));
+    k->landlock = (int)json_int_or(v, "landlock", 0);
+    log_info("zygote_ready", KV_S("python", json_str_or(v, "python", "?")),
+             KV_I("threads", json_int_or(v, "threads", 0)), KV_I("data_bytes", json_int_or(v, "data_bytes", 0)));
+    report(k, NULL);
+}
+
+static void zygote_frame(struct box_keeper *k, const struct box_msg *msg)
+{
+    if (msg->head.type == BOX_HELLO && !k->ready) {
+        zygote_hello(k, msg);
+    } else if (msg->head.type == BOX_FAILED) {
+        autofree char *why = xstrndup((const char *)msg->payload, msg->head.len);
+        report(k, why);
+    } else if ((msg->head.type == BOX_FORKED || msg->head.type == BOX_EXIT) && msg->head.len == sizeof(int32_t)) {
+        int32_t value = 0;
+        memcpy(&value, msg->payload, sizeof value);
+        struct box_session *s = box_session_find(k, msg->head.session);
+        if (s)
+            box_session_zygote(s, &msg->head, value);
+    }
+}
+
+/* Without it no head can be forked, and as pid 1 of the base it took every box along. The daemon starts another keeper. */
+static void zygote_gone(struct box_keeper *k)
+{
+    box_loop_drop(&k->base_src);
+    if (k->ready) {
+        log_error("zygote_gone", KV_I("pid", k->base.pid));
+        box_loop_stop(k->loop);
+    } else if (!*k->problem) {
+        (void)snprintf(k->problem, sizeof k->problem,
+                       "the interpreter ended while it was loading; the log has the reason");
+        report(k, k->problem);
+    }
+}
+
+static void on_zygote(void *ud, uint32_t events)
+{
+    struct box_keeper *k = ud;
+    static struct box_msg msg;
+    if ((events & EPOLLOUT) && box_link_flush(&k->base.channel) != 1)
+        box_loop_want(k->base_src, EPOLLIN);
+    enum box_recv got = box_recv(k->base.channel.fd, &msg, false);
+    if (got == BOX_RECV_FRAME)
+        zygote_frame(k, &msg);
+    else if (got != BOX_RECV_NOTHING)
+        zygote_gone(k);
+}
+
+/* ---- the daemon ---- */
+
+/* Why a session can't be opened now; NULL: it can. */
+static const char *why_not(const struct box_keeper *k, uint32_t id)
+{
+    if (id == 0 || box_session_find(k, id))
+        return "that session is there already";
+    if (!k->ready)
+        return *k->problem ? k->problem : "the keeper is not ready";
+    return k->refused ? "this machine's tier is below the configured minimum" : NULL;
+}
+
+static void open_session(struct box_keeper *k, const struct box_msg *msg)
+{
+    struct err e;
+    autojson struct json *limits = NULL;
+    uint32_t id = msg->head.session;
+    const char *why = why_not(k, id);
+    if (!why && msg->head.len > 0 &&
+        json_parse(&limits, (const char *)msg->payload, msg->head.len, BOX_FRAME_MAX, &e) < 0)
+        why = e.msg;
+    if (!why && !box_session_open(k, id, limits, &e))
+        why = e.msg;
+    if (why)
+        box_answer_failed(k, id, 0, why);
+}
+
+static void daemon_frame(struct box_keeper *k, struct box_msg *msg)
+{
+    if (msg->head.type == BOX_OPEN) {
+        open_session(k, msg);
+        return;
+    }
+    if (msg->head.type == BOX_CHECK) {
+        box_check_start(k, msg->head.request);
+        return;
+    }
+    struct box_session *s = box_session_find(k, msg->head.session);
+    if (s && !s->check)
+        box_session_frame(s, msg);
+    else if (!(msg->head.flags & BOX_MORE) && msg->head.type != BOX_CANCEL)
+        box_answer_failed(k, msg->head.session, msg->head.request, "no such session");
+}
+
+static void on_daemon(void *ud, uint32_t events)
+{
+    struct box_keeper *k = ud;
+    static struct box_msg msg;
+    if (events & EPOLLIN) {
+        for (int i = 0; i < DAEMON_FRAMES_A_ROUND; i++) {
+            enum box_recv got = box_recv(k->daemon.fd, &msg, true);
+            if (got == BOX_RECV_NOTHING)
+                break;
+            if (got != BOX_RECV_FRAME) { /* gone, or not the daemon we were built for */
+                log_info("daemon_gone", KV_I("malformed", got == BOX_RECV_BAD));
+                box_loop_stop(k->loop);
+                return;
+            }
+            daemon_frame(k, &msg);
+            box_msg_clear(&msg);
+        }
+    } else if (events & (EPOLLHUP | EPOLLERR)) {
+        box_loop_stop(k->loop);
+        return;
+    }
+    box_keeper_flush(k);
+}
+
+static void stall(struct box_keeper *k, bool stalled)
+{
+    if (k->stalled == stalled)
+        return;
+    k->stalled = stalled;
+    for (struct box_session *s = k->sessions; s; s = s->next)
+        box_session_stall(s, stalled);
+}
+
+void box_keeper_flush(struct box_keeper *k)
+{
+    if (!k->daemon_src)
+        return;
+    int r = box_link_flush(&k->daemon);
+    if (r < 0) {
+        box_loop_stop(k->loop);
+        return;
+    }
+    box_loop_want(k->daemon_src, EPOLLIN | (r > 0 ? (uint32_t)EPOLLOUT : 0));
+    if (k->daemon.queued > KEEPER_QUEUE_HIGH)
+        stall(k, true);
+    else if (k->daemon.queued < KEEPER_QUEUE_LOW)
+        stall(k, false);
+    for (struct box_session *s = k->sessions; s; s = s->next)
+        if (s->head.link.first && s->head.src)
+            box_loop_want(s->head.src, EPOLLOUT | (k->stalled ? 0 : (uint32_t)EPOLLIN));
+    if (k->base_src && k->base.channel.first)
+        box_loop_want(k->base_src, EPOLLIN | EPOLLOUT);
+}
+
+/* ---- life ---- */
+
+static int64_t tick(void *ud, int64_t now_ms)
+{
+    struct box_keeper *k = ud;
+    int64_t next = INT64_MAX;
+    for (struct box_session *s = k->sessions, *after = NULL; s; s = after) {
+        after = s->next;
+        box_session_tick(s, now_ms);
+    }
+    for (struct box_session *s = k->sessions; s; s = s->next)
+        if (s->due_ms < next)
+            next = s->due_ms;
+    box_keeper_flush(k);
+    return next;
+}
+
+static int start_base(struct box_keeper *k, struct err *e)
+{
+    if (!box_collect_works())
+        return err_set(e, ERR_CONFIG, "the kernel has no openat2 (5.6 or newer is needed)");
+    if (box_seccomp_fd(&k->bpf_fd, e) < 0)
+        return -1;
+    const struct box_base_how how = {
+        .image = k->image, .support = k->support, .uid_base = k->uid_base, .bpf_fd = k->bpf_fd
+    };
+    return box_base_start(&k->base, &how, e);
+}
+
+int box_keeper_start(struct box_keeper *k, struct err *e)
+{
+    k->bpf_fd = -1;
+    k->base = (struct box_base){ .pidfd = -1, .channel = BOX_LINK_INIT };
+    k->daemon = (struct box_link){ .fd = CHANNEL_FD };
+    if (box_loop_new(&k->loop, tick, k, e) < 0)
+        return -1;
+    k->daemon_src = box_loop_add(k->loop, k->daemon.fd, EPOLLIN, on_daemon, k);
+    box_cgroups_open(&k->cgroups);
+    if (start_base(k, e) < 0) {
+        log_error("box_base", KV_E(e));
+        (void)snprintf(k->problem, sizeof k->problem, "%s", e->msg);
+        report(k, e->msg); /* doctor wants to hear it: stay, and refuse */
+        return 0;
+    }
+    k->base_src = box_loop_add(k->loop, k->base.channel.fd, EPOLLIN, on_zygote, k);
+    return 0;
+}
+
+/* The zygote's death takes every box along; then each init is waited for and its groups are removed. */
+void box_keeper_stop(struct box_keeper *k)
+{
+    k->stopping = true;
+    box_check_stop(k);
+    box_loop_drop(&k->daemon_src);
+    box_loop_drop(&k->base_src);
+    for (struct box_session *s = k->sessions; s; s = s->next)
+        box_group_kill(&s->group);
+    box_base_stop(&k->base);
+    while (k->sessions)
+        box_session_abandon(k->sessions);
+    box_cgroups_close(&k->cgroups);
+    box_link_close(&k->daemon);
+    if (k->bpf_fd >= 0)
+        (void)close(k->bpf_fd);
+    box_loop_free(k->loop);
+}

@@ -1,0 +1,60 @@
+/* box_keeper.h - the keeper as a whole: the daemon's channel, the base with its zygote, the list of sessions.
+ *
+ * Memory that a peer can make us use is bounded: a session's request (BOX_REQUEST_MAX), its claim (BOX_CLAIM_MAX), and what
+ * waits for the daemon: past KEEPER_QUEUE_HIGH nothing more is read from any box until the daemon has taken it. */
+#ifndef BOX_KEEPER_H
+#define BOX_KEEPER_H
+#include "box_cgroup.h"
+#include "box_loop.h"
+#include "box_ns.h"
+
+enum {
+    KEEPER_QUEUE_HIGH = 1 << 20,
+    KEEPER_QUEUE_LOW = 256 << 10,
+    KEEPER_SLOTS = BOX_UID_RANGE - 1, /* sessions at once: each its own uid */
+};
+
+/* What the machine gives (3.22); higher is worse. */
+enum box_tier {
+    BOX_T0, /* every layer */
+    BOX_T1, /* no control groups: memory is limited per process and watched */
+    BOX_T2, /* no Landlock */
+    BOX_T3, /* no namespaces: boxes can't be made at all */
+};
+
+struct box_session;
+struct box_check;
+
+struct box_keeper {
+    /* how it was started; borrowed from argv */
+    const char *image, *support;
+    uint32_t uid_base;
+    enum box_tier min_tier;
+
+    struct box_loop *loop;
+    struct box_link daemon;
+    struct box_source *daemon_src;
+    bool stalled; /* the daemon is slow: boxes are not read */
+
+    struct box_base base;
+    struct box_source *base_src;
+    struct box_cgroups cgroups;
+    int bpf_fd;
+    int landlock; /* its version; 0: none */
+
+    enum box_tier tier;
+    bool ready;        /* the zygote can fork */
+    bool refused;      /* tier below the minimum, or no zygote: sessions are not opened */
+    char problem[240]; /* why not ready */
+    struct box_session *sessions;
+    uint8_t slots[KEEPER_SLOTS]; /* 1: in use */
+    struct box_check *check;     /* a running check; NULL: none */
+    bool stopping;
+};
+
+must_check int box_keeper_start(struct box_keeper *k, struct err *e);
+/* Ends every box and takes everything away. */
+void box_keeper_stop(struct box_keeper *k);
+/* Writes what waits for the daemon, or arranges for it; stops or resumes reading from the boxes. After anything was queued. */
+void box_keeper_flush(struct box_keeper *k);
+#endif

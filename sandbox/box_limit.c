@@ -1,0 +1,154 @@
+/* box_limit.c - see box_limit.h. */
+#include "box_limit.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include "str.h"
+
+enum { FILE_MAX = 16 << 10, HUNT_PASSES = 8 };
+
+static char *slurp(const char *path)
+{
+    struct err e;
+    AUTO(str_clear) struct str text = STR_INIT(FILE_MAX);
+    if (str_read_file(&text, path, &e) < 0)
+        str_clear(&text);
+    return str_take(&text);
+}
+
+/* The value after "\nname:\t" in a status file; "" when absent. Borrowed from text. */
+static const char *field(const char *text, const char *name)
+{
+    const char *at = strstr(text, name);
+    return at ? at + strlen(name) : "";
+}
+
+int box_limit_audit(pid_t pid, struct err *e)
+{
+    static const struct {
+        const char *name, *want;
+    } facts[] = {
+        { "\nCapInh:\t", "0000000000000000\n" },
+        { "\nCapPrm:\t", "0000000000000000\n" },
+        { "\nCapEff:\t", "0000000000000000\n" },
+        { "\nCapBnd:\t", "0000000000000000\n" },
+        { "\nCapAmb:\t", "0000000000000000\n" },
+        { "\nNoNewPrivs:\t", "1\n" },
+        { "\nSeccomp:\t", "2\n" },
+    };
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    autofree char *text = slurp(path);
+    for (size_t i = 0; i < countof(facts); i++) {
+        const char *is = field(text, facts[i].name);
+        if (strncmp(is, facts[i].want, strlen(facts[i].want)) != 0)
+            return err_set(e, ERR_SANDBOX, "audit of the interpreter: %.*s is %.*s",
+                           (int)strcspn(facts[i].name + 1, ":"), facts[i].name + 1, (int)strcspn(is, "\n"), is);
+    }
+    return 0;
+}
+
+int box_limit_oom_first(pid_t pid, struct err *e)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/%d/oom_score_adj", (int)pid);
+    autoclose int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || write_all(fd, "1000", 4) < 0)
+        return err_sys(e, ERR_SANDBOX, errno, "oom_score_adj");
+    return 0;
+}
+
+void box_limit_signal(int pidfd, int signo)
+{
+    if (pidfd >= 0)
+        (void)syscall(SYS_pidfd_send_signal, pidfd, signo, NULL, 0);
+}
+
+/* ---- all of a box: who lives in the pid namespace of its init ---- */
+
+static bool pid_namespace(const char *pid, char *out, size_t n)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/%.20s/ns/pid", pid);
+    ssize_t len = readlink(path, out, n - 1);
+    out[len > 0 ? len : 0] = '\0';
+    return len > 0;
+}
+
+typedef void member_fn(void *ud, const char *pid);
+
+static void for_members(pid_t init, member_fn *fn, void *ud)
+{
+    char number[16], ours[64], theirs[64];
+    (void)snprintf(number, sizeof number, "%d", (int)init);
+    DIR *d = init > 0 && pid_namespace(number, ours, sizeof ours) ? opendir("/proc") : NULL;
+    if (!d)
+        return;
+    for (struct dirent *x = readdir(d); x; x = readdir(d)) /* NOLINT(concurrency-mt-unsafe): one thread */
+        if (x->d_name[0] >= '1' && x->d_name[0] <= '9' && pid_namespace(x->d_name, theirs, sizeof theirs) &&
+            strcmp(ours, theirs) == 0)
+            fn(ud, x->d_name);
+    (void)closedir(d);
+}
+
+static void add_share(void *ud, const char *pid)
+{
+    char path[64];
+    int64_t *sum = ud;
+    (void)snprintf(path, sizeof path, "/proc/%.20s/smaps_rollup", pid);
+    autofree char *text = slurp(path);
+    *sum += strtoll(field(text, "\nPss:"), NULL, 10) * 1024;
+}
+
+int64_t box_limit_memory(pid_t init)
+{
+    int64_t sum = 0;
+    for_members(init, add_share, &sum);
+    return sum;
+}
+
+unsigned long long box_start_ticks(pid_t pid)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    autofree char *text = slurp(path);
+    const char *at = strrchr(text, ')'); /* the name before it may hold anything */
+    for (int i = 2; at && i < 22; i++) {
+        at = strchr(at, ' ');
+        at = at ? at + 1 : NULL;
+    }
+    return at ? strtoull(at, NULL, 10) : 0;
+}
+
+struct hunt {
+    pid_t init, head;
+    unsigned long long since;
+    int found;
+};
+
+static void kill_if_newer(void *ud, const char *text)
+{
+    struct hunt *h = ud;
+    pid_t pid = (pid_t)strtol(text, NULL, 10);
+    if (pid == h->init || pid == h->head || box_start_ticks(pid) < h->since)
+        return;
+    h->found++;
+    (void)kill(pid, SIGKILL);
+}
+
+void box_limit_kill_newer(pid_t init, pid_t head, int64_t since_us)
+{
+    struct hunt h = { .init = init,
+                      .head = head,
+                      .since = (unsigned long long)(since_us / (1000000 / sysconf(_SC_CLK_TCK))) };
+    for (int pass = 0; pass < HUNT_PASSES; pass++) {
+        h.found = 0;
+        for_members(init, kill_if_newer, &h);
+        if (h.found == 0)
+            break;
+    }
+}

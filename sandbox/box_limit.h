@@ -1,0 +1,21 @@
+/* box_limit.h - what the keeper does to a head and sees of it from outside, by its pid. */
+#ifndef BOX_LIMIT_H
+#define BOX_LIMIT_H
+#include <sys/types.h>
+#include "err.h"
+
+/* The kernel's own word that every lock is shut: no capability, no_new_privs, a seccomp filter. ERR_SANDBOX names what is open. */
+must_check int box_limit_audit(pid_t pid, struct err *e);
+/* In want of memory this process, and what it starts, goes first. */
+must_check int box_limit_oom_first(pid_t pid, struct err *e);
+/* SIGKILL to all of a box that is neither its init nor its head and was started later than that (CLOCK_BOOTTIME, 10 ms
+ * exact): what an interrupted cell has left. Best done while they are frozen; else some passes, until none is found. */
+void box_limit_kill_newer(pid_t init, pid_t head, int64_t since_us);
+/* Bytes held by all processes of a box (their proportional share of what is shared), found by its init's pid namespace.
+ * The watchdog's eye where there is no control group; a walk over /proc, as is the one above: not for every moment. */
+int64_t box_limit_memory(pid_t init);
+/* Field 22 of /proc/<pid>/stat: with the pid it names a process for good. 0: there is none. */
+unsigned long long box_start_ticks(pid_t pid);
+/* Signal to a process; a dead one is fine. */
+void box_limit_signal(int pidfd, int signo);
+#endif

@@ -1,0 +1,207 @@
+/* box_mount.c - see box_mount.h. Mount descriptors wherever a path could be meant for somebody else; plain mount(2) inside
+ * the skeleton that we made ourselves and that nobody else can write to. */
+#include "box_mount.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include "box_zygote.h"
+
+/* linux/mount.h and sys/mount.h don't go together on every Debian; these never change. */
+enum {
+    TREE_CLONE = 1,
+    TREE_CLOEXEC = O_CLOEXEC,
+    MOVE_FROM_FD = 4,
+    MOVE_TO_FD = 0x40,
+    ATTR_RDONLY = 1,
+    ATTR_NOSUID = 2,
+    ATTR_NODEV = 4,
+    ATTR_NOEXEC = 8,
+    NR_OPEN_TREE = 428,
+    NR_MOVE_MOUNT = 429,
+    NR_FSOPEN = 430,
+    NR_FSCONFIG = 431,
+    NR_FSMOUNT = 432,
+    NR_MOUNT_SETATTR = 442,
+    FSCONFIG_STRING = 1,
+    FSCONFIG_CREATE = 6,
+};
+
+struct mount_attributes {
+    uint64_t set, clear, propagation, userns_fd;
+};
+
+static const char *const device_names[] = { "null", "zero", "full", "random", "urandom" };
+
+static int fail(struct err *e, const char *what)
+{
+    return err_sys(e, ERR_SANDBOX, errno, "%s", what);
+}
+
+static int set_attributes(int fd, uint64_t set)
+{
+    const struct mount_attributes a = { .set = set };
+    return (int)syscall(NR_MOUNT_SETATTR, fd, "", AT_EMPTY_PATH, &a, sizeof a);
+}
+
+/* A detached clone of the mount at path. */
+static int clone_tree(const char *path, uint64_t attributes, struct err *e)
+{
+    int fd = (int)syscall(NR_OPEN_TREE, AT_FDCWD, path, TREE_CLONE | TREE_CLOEXEC);
+    if (fd < 0)
+        return fail(e, path);
+    if (set_attributes(fd, attributes) < 0) {
+        (void)fail(e, path);
+        (void)close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+int box_mount_grab(struct box_grab *g, const char *image, const char *support, struct err *e)
+{
+    const uint64_t ro = ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV;
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+        return fail(e, "make / private");
+    autofree char *usr = xasprintf("%s/usr", image);
+    autofree char *etc = xasprintf("%s/etc", image);
+    g->usr = clone_tree(usr, ro, e);
+    g->etc = clone_tree(etc, ro | ATTR_NOEXEC, e);
+    g->support = clone_tree(support, ro, e);
+    g->place = open(image, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (g->place < 0)
+        return fail(e, image);
+    if (g->usr < 0 || g->etc < 0 || g->support < 0)
+        return err_wrap(e, "image");
+    for (size_t i = 0; i < countof(device_names); i++) {
+        char path[32];
+        (void)snprintf(path, sizeof path, "/dev/%s", device_names[i]);
+        g->device[i] = clone_tree(path, ATTR_RDONLY | ATTR_NOSUID | ATTR_NOEXEC, e);
+        if (g->device[i] < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- the skeleton ---- */
+
+static int set_option(int fs, const char *key, const char *value)
+{
+    return (int)syscall(NR_FSCONFIG, fs, FSCONFIG_STRING, key, value, 0);
+}
+
+/* A detached, empty tmpfs. */
+static int skeleton(struct err *e)
+{
+    autoclose int fs = (int)syscall(NR_FSOPEN, "tmpfs", 1 /* CLOEXEC */);
+    if (fs < 0 || set_option(fs, "size", "1m") < 0 || set_option(fs, "nr_inodes", "256") < 0 ||
+        set_option(fs, "mode", "0755") < 0 || syscall(NR_FSCONFIG, fs, FSCONFIG_CREATE, NULL, NULL, 0) < 0)
+        return fail(e, "tmpfs for the root");
+    int fd = (int)syscall(NR_FSMOUNT, fs, 1 /* CLOEXEC */, ATTR_NOSUID | ATTR_NODEV);
+    return fd < 0 ? fail(e, "tmpfs for the root") : fd;
+}
+
+static int furnish(int root, struct err *e)
+{
+    static const char *const folders[] = { "usr", "etc", "proc", "dev",      "dev/shm",
+                                           "tmp", "mnt", "opt",  "mnt/data", "opt/sandbook" };
+    static const struct {
+        const char *name, *target;
+    } links[] = {
+        { "bin", "usr/bin" },
+        { "sbin", "usr/sbin" },
+        { "lib", "usr/lib" },
+        { "lib64", "usr/lib64" },
+        { "dev/fd", "/proc/self/fd" },
+        { "dev/stdin", "/proc/self/fd/0" },
+        { "dev/stdout", "/proc/self/fd/1" },
+        { "dev/stderr", "/proc/self/fd/2" },
+    };
+    for (size_t i = 0; i < countof(folders); i++)
+        if (mkdirat(root, folders[i], 0755) < 0)
+            return fail(e, folders[i]);
+    for (size_t i = 0; i < countof(links); i++)
+        if (symlinkat(links[i].target, root, links[i].name) < 0)
+            return fail(e, links[i].name);
+    for (size_t i = 0; i < countof(device_names); i++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "dev/%s", device_names[i]);
+        autoclose int fd = openat(root, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
+        if (fd < 0)
+            return fail(e, name);
+    }
+    return 0;
+}
+
+static int attach(int tree, int root, const char *name, struct err *e)
+{
+    if (syscall(NR_MOVE_MOUNT, tree, "", root, name, MOVE_FROM_FD) < 0)
+        return fail(e, name);
+    return 0;
+}
+
+static int attach_all(const struct box_grab *g, int root, struct err *e)
+{
+    if (attach(g->usr, root, "usr", e) < 0 || attach(g->etc, root, "etc", e) < 0 ||
+        attach(g->support, root, "opt/sandbook", e) < 0)
+        return -1;
+    for (size_t i = 0; i < countof(device_names); i++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "dev/%s", device_names[i]);
+        if (attach(g->device[i], root, name, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The new /proc before the old root goes: without a visible one the kernel refuses it (5.1). */
+static int enter(int root, struct err *e)
+{
+    if (fchdir(root) < 0)
+        return fail(e, "enter the root");
+    if (mount("proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid") < 0)
+        return fail(e, "proc: is the host's /proc masked? (a container needs an unmasked one)");
+    if (mount("tmpfs", "tmp", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=16m,nr_inodes=256,mode=1777") < 0)
+        return fail(e, "tmp");
+    if (syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+        return fail(e, "pivot_root");
+    return set_attributes(root, ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV) < 0 ? fail(e, "seal the root") : 0;
+}
+
+int box_mount_base(const struct box_grab *g, struct err *e)
+{
+    autoclose int root = skeleton(e);
+    if (root < 0)
+        return -1;
+    if (syscall(NR_MOVE_MOUNT, root, "", g->place, "", MOVE_FROM_FD | MOVE_TO_FD) < 0)
+        return fail(e, "place the root");
+    if (furnish(root, e) < 0 || attach_all(g, root, e) < 0)
+        return -1;
+    return enter(root, e);
+}
+
+/* ---- a session's own ---- */
+
+static int own_tmpfs(const char *path, const struct box_sizes *z, uint64_t bytes, unsigned inodes, const char *more,
+                     unsigned long flags, struct err *e)
+{
+    char options[128];
+    (void)snprintf(options, sizeof options, "size=%llu,nr_inodes=%u,uid=%u,gid=%u,%s", (unsigned long long)bytes,
+                   inodes, z->uid, z->uid, more);
+    return mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV | flags, options) < 0 ? fail(e, path) : 0;
+}
+
+int box_mount_session(const struct box_sizes *z, int *data_fd, struct err *e)
+{
+    /* Over the base's /proc, which stays below: one must be visible for the kernel to allow another. */
+    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid,hidepid=invisible") < 0)
+        return fail(e, "proc");
+    if (own_tmpfs("/tmp", z, z->tmp_bytes, 4096, "mode=1777", 0, e) < 0 ||
+        own_tmpfs("/dev/shm", z, z->shm_bytes, 4096, "mode=1777", MS_NOEXEC, e) < 0 ||
+        own_tmpfs(BOX_DATA, z, z->data_bytes, 8192, "mode=0755", 0, e) < 0)
+        return -1;
+    *data_fd = open(BOX_DATA, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return *data_fd < 0 ? fail(e, BOX_DATA) : 0;
+}

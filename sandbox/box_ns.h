@@ -1,0 +1,48 @@
+/* box_ns.h - the processes that namespaces are made with: the base with its zygote, and one init per box.
+ *
+ * As root the base's ids 0-65535 are the host's uid_base and up: 0 is the zygote's and the inits', 1 + slot a session's.
+ * As a plain user there is one id, the user's own, and sessions are kept apart by their namespaces alone. The host's uid 0
+ * is never mapped: that was the prototype's worst mistake (specification, section 0). */
+#ifndef BOX_NS_H
+#define BOX_NS_H
+#include <sys/types.h>
+#include "box_frame.h"
+#include "box_mount.h"
+
+enum { BOX_UID_RANGE = 65536 };
+
+struct box_base {
+    pid_t pid; /* the zygote */
+    int pidfd;
+    struct box_link channel; /* to the zygote */
+    bool root;               /* the keeper has a range of ids to give */
+    uint32_t uid_base;
+};
+
+struct box_base_how {
+    const char *image, *support; /* borrowed */
+    uint32_t uid_base;
+    int bpf_fd; /* borrowed: the seccomp program */
+};
+
+/* Starts the zygote; that it is ready it says itself, by BOX_HELLO on the channel, or BOX_FAILED with the reason. */
+must_check int box_base_start(struct box_base *b, const struct box_base_how *how, struct err *e);
+void box_base_stop(struct box_base *b); /* kills the zygote and with it every box */
+
+struct box_init {
+    int pidfd;
+    struct box_link channel;
+    /* What init was quicker to say than its maker: */
+    int data_fd; /* -1, or from BOX_BUILT: the caller's */
+    pid_t pid;   /* with it */
+    bool up;     /* BOX_SWEPT was among it */
+};
+/* Called in the child that becomes the box, before it leaves the host's namespaces: enter the cgroups. */
+typedef int box_enter_fn(void *ud);
+/* Builds a box: all its namespaces, its mounts, its pid 1. Takes about 2 ms, during which the caller waits. What is left
+ * to come is BOX_BUILT (with the data folder) or BOX_FAILED on the channel. */
+must_check int box_init_start(struct box_init *out, const struct box_base *b, const struct box_sizes *z,
+                              box_enter_fn *enter, void *ud, struct err *e);
+/* The host's uid of a session. */
+uint32_t box_host_uid(const struct box_base *b, uint32_t slot_uid);
+#endif

@@ -1,0 +1,112 @@
+/* box_proto.h - the frames that daemon, keeper, zygote and head speak. The only header both binaries share.
+ *
+ * Three channels, all SOCK_SEQPACKET socketpairs, all with the same frame head:
+ *
+ *   daemon <-> keeper   the daemon is trusted by the keeper, the keeper by the daemon
+ *   keeper <-> zygote   trusted both ways; the zygote never sees a byte of a person's
+ *   keeper <-> head     what the head says is a claim: the keeper checks the sender's credentials and
+ *                       the frame's head, relays the payload unread and adds its own verdict
+ *
+ * A payload longer than one frame is sent as several frames of the same type, session and request, all but
+ * the last with BOX_MORE. JSON payloads are UTF-8 objects. A frame that breaks a rule ends the peer.
+ *
+ * One request, as the daemon sees it:
+ *
+ *   -> BOX_CELL | BOX_CALL | BOX_PUT          (request number chosen by the daemon, never 0)
+ *   <- BOX_OUTPUT*                            what the code printed, as it comes
+ *   <- BOX_FILE*                              a file that is new or changed, with a descriptor to read it
+ *   <- BOX_CLAIM?                             the head's own account, relayed (absent when the head died)
+ *   <- BOX_DONE                               the keeper's verdict; always last, always exactly one
+ */
+#ifndef BOX_PROTO_H
+#define BOX_PROTO_H
+#include <stdint.h>
+
+#define BOX_MAGIC   0x314b4253u /* "SBK1" */
+#define BOX_VERSION 1
+
+enum {
+    BOX_FRAME_MAX = 64 << 10,  /* head and payload of one frame; fits the default socket buffer */
+    BOX_CODE_MAX = 1 << 20,    /* a cell's code; more is no program but data */
+    BOX_REQUEST_MAX = 8 << 20, /* a request's whole payload: the code as JSON, with every byte escaped */
+    BOX_CLAIM_MAX = 4 << 20,   /* a head's account of one request (rich results included) */
+    BOX_FLOOD_MAX = 16 << 20,  /* printed bytes of one request past which it is killed */
+    BOX_NAME_MAX = 255,        /* bytes of a file name (NAME_MAX) */
+    BOX_PATH_MAX = 1024,       /* bytes of a path below /mnt/data */
+    BOX_DEPTH_MAX = 8,         /* folders below /mnt/data that are looked into */
+    BOX_ENTRIES_MAX = 1000,    /* entries below /mnt/data that are looked at */
+};
+
+enum box_frame_type {
+    /* daemon -> keeper */
+    BOX_OPEN = 1, /* JSON {"memory_bytes","disk_bytes","pids","cpu_pct"}; session is new -> BOX_DONE (request 0) */
+    BOX_CELL,     /* JSON {"code","number","timeout_ms","grace_ms"}: also keeper -> head, unchanged */
+    BOX_CALL,     /* JSON {"op", ..., "timeout_ms","grace_ms"}: also keeper -> head, unchanged; ops below */
+    BOX_PUT,      /* JSON {"name"} and one descriptor: that file's bytes become /mnt/data/<name> */
+    BOX_CANCEL,   /* no payload: the running request is interrupted, then killed; it still ends in BOX_DONE */
+    BOX_CLOSE,    /* no payload: everything of the session is killed and removed -> BOX_DONE (request 0) */
+    BOX_CHECK,    /* no payload, session 0: try the escapes of `doctor` in a fresh session -> BOX_NOTE*, BOX_DONE */
+    BOX_RESET,    /* no payload: a new interpreter; files stay -> BOX_DONE */
+
+    /* keeper -> daemon */
+    BOX_READY =
+        32, /* JSON {"tier":"T0","features":{...},"problems":[{"what","fix"}]}, session 0: may now open; or the machine lacks something */
+    BOX_OUTPUT, /* one byte stream number (1, 2), then bytes as printed; not necessarily UTF-8 */
+    BOX_FILE,   /* JSON {"path","bytes"} and one descriptor, open for reading, of a regular file */
+    BOX_CLAIM,  /* JSON: the head's account; also head -> keeper */
+    BOX_DONE,   /* JSON {"verdict","state","why","signal","peak_bytes","took_us","start_us"} */
+    BOX_NOTE,   /* JSON {"name","outcome":"pass|fail|skip","detail"}: one line of a check */
+
+    /* keeper -> zygote, zygote -> keeper, box init -> keeper: sandbox/box_zygote.h */
+    BOX_FORK = 64,
+    BOX_FORKED,
+    BOX_EXIT,
+    BOX_BUILT,
+    BOX_FAILED,
+    BOX_SWEEP,
+    BOX_SWEPT,
+
+    /* head -> keeper */
+    BOX_HELLO = 96, /* JSON {"audit":{...}}: locked down, audited, ready for the first byte */
+};
+
+enum { BOX_MORE = 1 }; /* flag: the payload goes on in the next frame */
+
+/* Native byte order: both ends are on one machine. */
+struct box_frame {
+    uint32_t magic;
+    uint8_t version;
+    uint8_t type; /* enum box_frame_type */
+    uint16_t flags;
+    uint32_t
+        session; /* chosen by the daemon, never reused while the keeper lives; 0: the keeper itself; not UINT32_MAX */
+    uint32_t request; /* chosen by the daemon; 0: not part of a request */
+    uint32_t len;     /* payload bytes in this frame */
+};
+
+/* BOX_DONE.verdict: what the kernel says came of the request.
+ *   ok         the head answered (its claim says whether the code raised)
+ *   timeout    the time limit interrupted or killed it
+ *   oom        the memory limit killed it
+ *   crash      it died of a signal or ended by itself ("signal" says which; 0: it exited)
+ *   limit      another limit killed it ("why" names it: output, processes, protocol)
+ *   cancelled  BOX_CANCEL interrupted or killed it
+ *   failed     the sandbox could not do what was asked ("why"); the code did not run
+ * BOX_DONE.state: what is left of the variables.
+ *   kept         all of them; also after an exception or an interrupt
+ *   rolled_back  as they were before this request (a copy was woken)
+ *   lost         a new interpreter
+ *
+ * BOX_CALL.op, and what its claim holds ("status" is "ok" or "error"; then "error" as in a cell):
+ *   vars     -> {"vars":[{"name","type","detail"}]}
+ *   intake   {"name"}: unpack /mnt/data/<name> if it is an archive, then profile it -> {"profiles":[profile...]}
+ *   profile  {"path","as"}: profile one file -> {"profiles":[profile]}
+ * Reserved: undo, branch, checkpoint, restore.
+ *
+ * BOX_CLAIM of a cell:
+ *   {"status":"ok|error","result":{"text/plain","text/html"}|null,
+ *    "error":{"name","value","traceback","line"}|null,
+ *    "figures":[{"path","width","height","title","summary"}],    paths below /mnt/data, already PNG
+ *    "notes":[string]}                                           e.g. "pip is not available; installed are ..."
+ */
+#endif

@@ -1,0 +1,457 @@
+/* box_request.c - see box_session.h: what a session is asked for, from the daemon's frame to the answer. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include "box_check.h"
+#include "box_fd.h"
+#include "box_limit.h"
+#include "box_session.h"
+#include "log.h"
+
+enum {
+    TIMEOUT_MS = 60000, /* where the daemon names none */
+    GRACE_MS = 2000,
+    PUT_MS = 120000,
+    WATCH_MS = 250, /* between two looks of the watchdog */
+    READ_BYTES = 60 << 10,
+    DRAIN_BYTES = 1 << 20, /* the largest pipe that a box may make */
+};
+
+void box_request_clear(struct box_request *r)
+{
+    box_loop_drop(&r->worker_src);
+    str_clear(&r->body);
+    free(r->name);
+    if (r->fd > 0)
+        (void)close(r->fd);
+    if (r->worker_pidfd > 0) {
+        siginfo_t end;
+        box_limit_signal(r->worker_pidfd, SIGKILL);
+        (void)waitid(P_PIDFD, (id_t)r->worker_pidfd, &end, WEXITED);
+        (void)close(r->worker_pidfd);
+    }
+    *r = (struct box_request){ .body = STR_INIT(BOX_REQUEST_MAX), .fd = -1, .worker_pidfd = -1 };
+}
+
+/* ---- from the daemon ---- */
+
+static void refuse(struct box_session *s, uint32_t id, const char *why)
+{
+    box_answer(
+        s, &(struct box_answer){ .request = id, .verdict = "failed", .state = "kept", .why = why, .peak_bytes = -1 });
+}
+
+/* The parts of a request that the keeper itself needs; the rest is the head's. */
+static int understand(struct box_request *r, struct err *e)
+{
+    autojson struct json *v = NULL;
+    const char *name = NULL;
+    if (r->type == BOX_RESET)
+        return 0;
+    if (json_parse(&v, str_peek(&r->body), r->body.len, BOX_REQUEST_MAX, e) < 0)
+        return -1;
+    r->timeout_ms = json_int_or(v, "timeout_ms", TIMEOUT_MS);
+    r->grace_ms = json_int_or(v, "grace_ms", GRACE_MS);
+    if (r->timeout_ms < 1 || r->grace_ms < 0)
+        return err_set(e, ERR_DATA, "timeout_ms and grace_ms are milliseconds");
+    if (r->type != BOX_PUT)
+        return 0;
+    if (json_str(v, "name", &name, e) < 0)
+        return -1;
+    if (!box_name_ok(name))
+        return err_set(e, ERR_DATA, "not a name for a file");
+    if (r->fd < 0)
+        return err_set(e, ERR_DATA, "no descriptor came with it");
+    r->name = xstrdup(name);
+    return 0;
+}
+
+/* s->request has type, id, body and perhaps fd. */
+static void accept_request(struct box_session *s)
+{
+    struct err e;
+    s->request.received_us = box_now_us();
+    if (understand(&s->request, &e) < 0) {
+        uint32_t id = s->request.id;
+        box_request_clear(&s->request);
+        refuse(s, id, e.msg);
+        return;
+    }
+    if (s->state == BOX_ST_IDLE)
+        box_request_begin(s);
+}
+
+/* All frames of it are here. Takes the body and the descriptor when it becomes the session's request. */
+static void whole_request(struct box_session *s, const struct box_frame *head, struct str *body, struct box_msg *msg)
+{
+    struct box_request *r = &s->request;
+    r->id = head->request;
+    r->type = head->type;
+    r->body = *body;
+    *body = (struct str)STR_INIT(BOX_REQUEST_MAX);
+    if (msg->fd_n > 0)
+        r->fd = box_fd_take(&msg->fds[0]);
+    accept_request(s);
+}
+
+static void request_frame(struct box_session *s, struct box_msg *msg)
+{
+    int done = box_part_add(&s->incoming, &msg->head, msg->payload);
+    if (done == 0)
+        return;
+    const struct box_frame head = s->incoming.head;
+    if (done < 0)
+        refuse(s, head.request, "the request is too long, or its frames are mixed");
+    else if (s->request.id != 0)
+        refuse(s, head.request, "a session runs one request at a time");
+    else if (head.request == 0)
+        log_warn("box_request_zero", KV_I("session", s->id));
+    else
+        whole_request(s, &head, &s->incoming.body, msg);
+    box_part_clear(&s->incoming);
+}
+
+void box_session_frame(struct box_session *s, struct box_msg *msg)
+{
+    switch (msg->head.type) {
+    case BOX_CELL:
+    case BOX_CALL:
+    case BOX_PUT:
+    case BOX_RESET: request_frame(s, msg); break;
+    case BOX_CANCEL: box_request_interrupt(s, BOX_CAUSE_CANCEL); break;
+    case BOX_CLOSE:
+        s->closing = true;
+        box_session_close(s);
+        break;
+    default: log_warn("box_frame_unknown", KV_I("session", s->id), KV_I("type", msg->head.type));
+    }
+}
+
+void box_session_ask(struct box_session *s, uint8_t type, uint32_t id, const char *json, size_t n)
+{
+    s->request.id = id;
+    s->request.type = type;
+    str_add(&s->request.body, json, n);
+    accept_request(s);
+}
+
+/* ---- running ---- */
+
+static void put_begin(struct box_session *s);
+
+static int64_t run_due(const struct box_session *s, int64_t now_ms, int64_t limit_ms)
+{
+    int64_t due = now_ms + limit_ms;
+    bool watched = s->keeper->cgroups.kind == BOX_CGROUP_NONE;
+    return watched && due > now_ms + WATCH_MS ? now_ms + WATCH_MS : due;
+}
+
+void box_request_begin(struct box_session *s)
+{
+    struct box_request *r = &s->request;
+    if (r->id == 0 || (r->started && r->cause != BOX_CAUSE_RESET))
+        return;
+    if (r->started) { /* a RESET whose new head is here */
+        const struct box_answer a = { .request = r->id,
+                                      .verdict = "ok",
+                                      .state = "lost",
+                                      .peak_bytes = -1,
+                                      .took_us = box_now_us() - r->started_us };
+        box_request_clear(r);
+        box_answer(s, &a);
+        return;
+    }
+    r->started = true;
+    r->started_us = box_now_us();
+    if (r->type == BOX_PUT) {
+        put_begin(s);
+    } else if (r->type == BOX_RESET) {
+        r->cause = BOX_CAUSE_RESET;
+        box_session_sweep(s);
+    } else {
+        box_group_reset_peak(&s->group);
+        r->before = box_group_usage(&s->group);
+        box_session_enter(s, BOX_ST_RUN, run_due(s, time_mono_ms(), r->timeout_ms));
+        box_send_text(&s->head.link, r->type, s->id, r->id, &r->body);
+        box_session_stall(s, s->keeper->stalled);
+    }
+}
+
+static int64_t elapsed_ms(const struct box_request *r)
+{
+    return (box_now_us() - r->started_us) / 1000;
+}
+
+void box_request_interrupt(struct box_session *s, enum box_cause cause)
+{
+    struct box_request *r = &s->request;
+    if (r->id == 0 || r->cause != BOX_CAUSE_NONE)
+        return;
+    if (!r->started) { /* it waits for a head */
+        box_request_fail(s, "cancelled", NULL);
+        return;
+    }
+    r->cause = cause;
+    if (s->state == BOX_ST_RUN) {
+        box_limit_signal(s->head.pidfd, SIGINT);
+        r->timeout_ms = elapsed_ms(r) + r->grace_ms;
+        s->due_ms = run_due(s, time_mono_ms(), r->grace_ms);
+    } else if (s->state == BOX_ST_PUT) {
+        box_limit_signal(r->worker_pidfd, SIGKILL);
+    }
+}
+
+/* Where there is no control group: true when it was too much. */
+static bool watch(struct box_session *s)
+{
+    struct box_request *r = &s->request;
+    if (s->keeper->cgroups.kind != BOX_CGROUP_NONE)
+        return false;
+    int64_t bytes = box_limit_memory(s->init_pid);
+    if (bytes > r->watched_bytes)
+        r->watched_bytes = bytes;
+    if (bytes <= (int64_t)s->memory_bytes)
+        return false;
+    r->cause = BOX_CAUSE_MEMORY;
+    return true;
+}
+
+void box_request_tick(struct box_session *s, int64_t now_ms)
+{
+    struct box_request *r = &s->request;
+    if (s->state == BOX_ST_PUT) {
+        box_limit_signal(r->worker_pidfd, SIGKILL);
+        s->due_ms = INT64_MAX;
+        return;
+    }
+    int64_t left = r->timeout_ms - elapsed_ms(r);
+    if (watch(s) || (left <= 0 && r->cause != BOX_CAUSE_NONE))
+        box_session_sweep(s);
+    else if (left <= 0)
+        box_request_interrupt(s, BOX_CAUSE_TIMEOUT);
+    else
+        s->due_ms = run_due(s, now_ms, left);
+}
+
+/* ---- what it prints ---- */
+
+static void relay(struct box_session *s, int stream, const char *data, size_t n)
+{
+    struct box_request *r = &s->request;
+    r->printed_bytes += n;
+    if (r->printed_bytes > BOX_FLOOD_MAX)
+        return;
+    if (s->check) {
+        box_check_output(s->check, data, n);
+        return;
+    }
+    char frame[READ_BYTES + 1];
+    frame[0] = (char)(stream + 1);
+    memcpy(frame + 1, data, n);
+    box_send(&s->keeper->daemon, BOX_OUTPUT, s->id, r->id, frame, n + 1);
+}
+
+/* One read; what it brought, 0: nothing there now. */
+static size_t read_pipe(struct box_session *s, int stream)
+{
+    char buf[READ_BYTES];
+    ssize_t n = read(s->head.pipe[stream], buf, sizeof buf);
+    if (n == 0)
+        box_loop_want(s->head.pipe_src[stream], 0); /* nobody can write any more */
+    if (n <= 0)
+        return 0;
+    relay(s, stream, buf, (size_t)n);
+    return (size_t)n;
+}
+
+void box_request_output(struct box_session *s, int stream)
+{
+    if (s->state != BOX_ST_RUN)
+        return;
+    (void)read_pipe(s, stream);
+    if (s->request.printed_bytes > BOX_FLOOD_MAX && s->request.cause != BOX_CAUSE_FLOOD) {
+        s->request.cause = BOX_CAUSE_FLOOD;
+        box_session_sweep(s);
+    }
+    box_keeper_flush(s->keeper);
+}
+
+void box_request_drain(struct box_session *s)
+{
+    for (int stream = 0; stream < 2; stream++) {
+        size_t sum = 0;
+        for (size_t n = 1; n > 0 && sum <= DRAIN_BYTES && s->head.pipe[stream] >= 0; sum += n)
+            n = read_pipe(s, stream);
+    }
+}
+
+/* ---- the end ---- */
+
+static void rest(struct box_session *s)
+{
+    box_loop_want(s->head.pipe_src[0], 0);
+    box_loop_want(s->head.pipe_src[1], 0);
+    box_loop_want(s->head.src, EPOLLIN);
+}
+
+void box_request_claimed(struct box_session *s)
+{
+    struct box_request *r = &s->request;
+    box_request_drain(s);
+    (void)box_group_freeze(&s->group, true); /* one that does not stand still in time is still no danger: openat2 */
+    box_answer_files(s, r->type == BOX_CELL);
+    if (r->cause != BOX_CAUSE_NONE) /* interrupted: what it started goes, what earlier cells started stays */
+        box_limit_kill_newer(s->init_pid, s->head.pid, r->started_us);
+    (void)box_group_freeze(&s->group, false);
+    struct box_usage used = box_group_usage(&s->group);
+    if (!s->check)
+        box_send_text(&s->keeper->daemon, BOX_CLAIM, s->id, r->id, &s->head.claim.body);
+    const struct box_answer a = {
+        .request = r->id,
+        .verdict = r->cause == BOX_CAUSE_TIMEOUT  ? "timeout"
+                   : r->cause == BOX_CAUSE_CANCEL ? "cancelled"
+                                                  : "ok",
+        .state = "kept",
+        .why =
+            used.oom_kills > r->before.oom_kills ? "the memory limit ended a process that the code had started" : NULL,
+        .peak_bytes = used.peak_bytes >= 0   ? used.peak_bytes
+                      : r->watched_bytes > 0 ? r->watched_bytes
+                                             : -1,
+        .took_us = box_now_us() - r->started_us,
+        .start_us = r->started_us - r->received_us,
+    };
+    box_part_clear(&s->head.claim);
+    box_request_clear(r);
+    rest(s);
+    box_session_enter(s, BOX_ST_IDLE, INT64_MAX);
+    box_answer(s, &a);
+}
+
+void box_request_died(struct box_session *s)
+{
+    struct box_request *r = &s->request;
+    char why[240] = "";
+    int signo = 0;
+    if (r->id == 0 || !r->started) { /* between two requests, or while one waited */
+        s->lost = true;
+        r->cause = BOX_CAUSE_NONE;
+        return;
+    }
+    if (r->cause == BOX_CAUSE_RESET)
+        return; /* answered when the new head is there */
+    struct box_usage used = box_group_usage(&s->group);
+    const char *verdict = box_verdict(s, &used, &signo, why, sizeof why);
+    if (r->type != BOX_PUT) {
+        box_request_drain(s);
+        box_answer_files(s, r->type == BOX_CELL);
+    }
+    const struct box_answer a = {
+        .request = r->id,
+        .verdict = verdict,
+        .state = "lost",
+        .why = *why ? why : NULL,
+        .signal = signo,
+        .peak_bytes = used.peak_bytes >= 0   ? used.peak_bytes
+                      : r->watched_bytes > 0 ? r->watched_bytes
+                                             : -1,
+        .took_us = box_now_us() - r->started_us,
+        .start_us = r->started_us - r->received_us,
+    };
+    box_request_clear(r);
+    box_answer(s, &a);
+}
+
+void box_request_fail(struct box_session *s, const char *verdict, const char *why)
+{
+    const struct box_answer a = {
+        .request = s->request.id,
+        .verdict = verdict,
+        .state = s->request.started && s->request.type != BOX_PUT ? "lost" : "kept",
+        .why = why,
+        .peak_bytes = -1,
+        .took_us = s->request.started ? box_now_us() - s->request.started_us : 0,
+    };
+    box_request_clear(&s->request);
+    box_answer(s, &a);
+}
+
+/* ---- putting a file in: by a child, so that its pages are charged to the session and nothing here waits ---- */
+
+static _Noreturn void put_child(const struct box_session *s)
+{
+    const struct box_put p = {
+        .name = s->request.name,
+        .data_fd = s->data_fd,
+        .from_fd = s->request.fd,
+        .host_uid = s->keeper->base.root ? box_host_uid(&s->keeper->base, s->slot + 1) : 0,
+        .max_bytes = s->disk_bytes,
+    };
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    if (box_group_enter(&s->group) < 0)
+        _exit(EIO);
+    _exit(box_put(&p) & 0xff);
+}
+
+static const char *put_why(const struct box_session *s, int error, char *why, size_t n)
+{
+    if (error == ENOSPC || error == EFBIG || error == EDQUOT)
+        (void)snprintf(why, n, "no space left: the session's files may take %llu MiB together",
+                       (unsigned long long)(s->disk_bytes >> 20));
+    else if (error == EISDIR || error == ENOTEMPTY || error == EEXIST)
+        (void)snprintf(why, n, "a folder of that name is in the way");
+    else
+        (void)snprintf(why, n, "the file could not be put there: %s", strerror(error)); /* NOLINT: one thread */
+    return why;
+}
+
+static void on_put_end(void *ud, uint32_t events)
+{
+    struct box_session *s = ud;
+    siginfo_t end = { 0 };
+    char why[160];
+    (void)events;
+    (void)waitid(P_PIDFD, (id_t)s->request.worker_pidfd, &end, WEXITED);
+    int error = end.si_code == CLD_EXITED ? end.si_status : EINTR;
+    const struct box_answer a = {
+        .request = s->request.id,
+        .verdict = error == 0                             ? "ok"
+                   : s->request.cause == BOX_CAUSE_CANCEL ? "cancelled"
+                                                          : "failed",
+        .state = "kept",
+        .why = error == 0 ? NULL : put_why(s, error, why, sizeof why),
+        .peak_bytes = -1,
+        .took_us = box_now_us() - s->request.started_us,
+        .start_us = s->request.started_us - s->request.received_us,
+    };
+    box_request_clear(&s->request);
+    if (s->state == BOX_ST_PUT) {
+        box_session_enter(s, BOX_ST_IDLE, INT64_MAX);
+        box_list(&s->files, s->data_fd); /* what we put is no news */
+        if (s->lost)
+            box_session_sweep(s);
+    }
+    box_answer(s, &a);
+    box_keeper_flush(s->keeper);
+}
+
+static void put_begin(struct box_session *s)
+{
+    box_session_enter(s, BOX_ST_PUT, time_mono_ms() + PUT_MS);
+    pid_t pid = fork();
+    if (pid == 0)
+        put_child(s);
+    if (pid > 0)
+        s->request.worker_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (s->request.worker_pidfd < 0) {
+        box_session_enter(s, BOX_ST_IDLE, INT64_MAX);
+        box_request_fail(s, "failed", "no process could be started to copy the file");
+        return;
+    }
+    s->request.worker_src = box_loop_add(s->keeper->loop, s->request.worker_pidfd, EPOLLIN, on_put_end, s);
+}
