@@ -1,0 +1,188 @@
+# Sandbook. make [SAN=address,undefined] [CC=clang] [WERROR=1] [V=1]
+#   all      the program: build/sandbook (needs `make image` once to run)     demo    a question about a real table, answered
+#   check    every test; ends with "N passed, N failed"                       image   the box's own root tree (cached)
+#   install  DESTDIR= PREFIX=   lint fmt floors   fuzz   bench   cover   clean  image-save image-load FILE=
+
+PREFIX    ?= /usr/local
+BINDIR    ?= $(PREFIX)/bin
+LIBDIR    ?= $(PREFIX)/lib/sandbook
+DATADIR   ?= $(PREFIX)/share/sandbook
+CC        ?= cc
+SAN       ?=
+VERSION   := 0.1.0
+
+,         := ,
+cc_name   := $(notdir $(firstword $(CC)))
+tag       := $(if $(filter-out cc gcc,$(cc_name)),$(cc_name)-)
+flavour   := $(tag)$(if $(SAN),san-$(subst $(,),-,$(SAN)),$(if $(COV),cov,plain))
+O         := build/$(flavour)
+# The keeper and what enters the boxes cannot live under a sanitizer (address space limits, seccomp): always built plain.
+K         := build/$(tag)keeper
+
+# ---- what it stands on -------------------------------------------------------------------------------------------------------
+PKGS      := libcurl libcjson sqlite3 libutf8proc
+KEEPER_PKGS := libcjson libutf8proc libseccomp
+pkg_deb    = libcurl=libcurl4-openssl-dev libcjson=libcjson-dev sqlite3=libsqlite3-dev \
+             libutf8proc=libutf8proc-dev libseccomp=libseccomp-dev libarchive=libarchive-dev libpng=libpng-dev
+missing   := $(strip $(foreach p,$(PKGS) libseccomp libarchive libpng,$(shell pkg-config --exists $p || echo $p)))
+# These goals install what is missing, or need none of it.
+goals     := $(filter-out demo check image image-save image-load fmt floors clean,$(or $(MAKECMDGOALS),all))
+ifneq ($(and $(goals),$(missing)),)
+$(error missing: $(foreach m,$(missing),$m (Debian package $(patsubst $m=%,%,$(filter $m=%,$(pkg_deb))))). Run: .ci/bootstrap build)
+endif
+
+# ---- flags: the caller's first, ours after -----------------------------------------------------------------------------------
+CFLAGS   ?= -O2 -g
+WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wformat=2 -Wconversion -Wsign-conversion -Wstrict-prototypes -Wmissing-prototypes \
+            -Wold-style-definition -Wpointer-arith -Wcast-qual -Wwrite-strings -Wswitch-enum -Wundef -Wvla -Wimplicit-fallthrough \
+            -Wnull-dereference -Wdouble-promotion $(if $(WERROR),-Werror)
+ifeq ($(findstring clang,$(cc_name)),)
+WARN     += -Wduplicated-cond -Wduplicated-branches -Wlogical-op -Wjump-misses-init -Walloca
+endif
+HARDEN   := -fstack-protector-strong -fstack-clash-protection -fPIE $(if $(filter x86_64,$(shell uname -m)),-fcf-protection)
+FORTIFY  := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3
+image_hash := $(shell here=sandbox/image; . sandbox/image/lib.sh; recipe_hash)
+DEFINES  := -D_GNU_SOURCE -DSANDBOOK_VERSION='"$(VERSION)"' -DBOX_IMAGE_HASH='"$(image_hash)"'
+base_c   := -std=c17 $(DEFINES) $(WARN) $(HARDEN) -Iinclude -Isrc -MMD -MP
+san_c    := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer,$(FORTIFY)) $(if $(COV),--coverage)
+san_ld   := $(if $(SAN),-fsanitize=$(SAN)) $(if $(COV),--coverage)
+lib_c    := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+relro    := -pie -Wl,-z,relro,-z,now,-z,noexecstack
+override CFLAGS  += $(base_c)
+override LDFLAGS += $(relro)
+LDLIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm
+KEEPER_LIBS := $(shell pkg-config --libs $(KEEPER_PKGS) 2>/dev/null) -lm
+Q         = $(if $(V),,@printf '  %-4s %s\n' $(1) $@;)
+
+# ---- sources: a folder says where a file belongs; nothing is listed twice -----------------------------------------------------
+lib_src   := $(wildcard src/base/*.c src/io/*.c src/port/*.c src/chat/*.c src/model/*.c src/box/*.c src/store/*.c src/core/*.c)
+main_src  := src/main.c $(wildcard src/cli/*.c)
+base_src  := $(wildcard src/base/*.c)
+keeper_src := $(wildcard sandbox/box*.c)
+helper    := unpack picture
+unit_src  := $(wildcard tests/unit/test_*.c)
+fuzz_src  := $(wildcard tests/fuzz/fuzz_*.c)
+lib_obj   := $(lib_src:%.c=$O/%.o)
+keeper_lib_obj := $(patsubst %.c,$O/%.o,$(filter-out sandbox/box.c,$(keeper_src)))
+unit      := $(unit_src:tests/unit/%.c=$O/unit/%)
+fuzz      := $(fuzz_src:tests/fuzz/%.c=build/fuzz/%)
+prompts   := $(shell find prompts -type f 2>/dev/null)
+kernel    := $(shell find sandbox/kernel -name '*.py' 2>/dev/null)
+
+all: build/sandbook
+build/sandbook: $O/sandbook $O/sandbook-box $O/box $O/prompts
+	@ln -sfn $(flavour)/sandbook $@
+
+$O/sandbook: $(main_src:%.c=$O/%.o) $O/libsandbook.a
+	$(call Q,LD)$(CC) $(LDFLAGS) $(san_ld) -o $@ $^ $(LDLIBS)
+$O/libsandbook.a: $(lib_obj)
+	$(call Q,AR)rm -f $@ && $(AR) rcs $@ $^
+$O/libkeeper.a: $(keeper_lib_obj)
+	$(call Q,AR)rm -f $@ && $(AR) rcs $@ $^
+$O/prompts: $(prompts) Makefile
+	@mkdir -p $(@D) && ln -sfn ../../prompts $@
+$O/sandbook-box: $K/sandbook-box
+	@mkdir -p $(@D) && ln -sfn ../../$< $@
+$O/box: $K/box/.laid
+	@mkdir -p $(@D) && ln -sfn ../../$K/box $@
+# The program knows which image it was built for.
+$O/src/box/native_paths.o: $(wildcard sandbox/image/* sandbox/image/etc/* sandbox/image/patches/*)
+$O/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(call Q,CC)$(CC) $(CFLAGS) $(san_c) $(lib_c) $(if $(filter sandbox/%,$<),$(shell pkg-config --cflags libseccomp)) -c -o $@ $<
+
+# ---- the keeper, and what it mounts into every box at /opt/sandbook -----------------------------------------------------------
+$K/sandbook-box: $(keeper_src:%.c=$K/%.o) $(base_src:%.c=$K/%.o)
+	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ $(KEEPER_LIBS)
+$K/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(call Q,CC)$(CC) $(CFLAGS) $(FORTIFY) $(lib_c) -c -o $@ $<
+# Raw system calls only: they run against the image's C library, or none.
+free_c    := -std=c17 -D_GNU_SOURCE -O2 -g $(WARN) -ffreestanding -fno-stack-protector -fno-builtin -nostdlib -Iinclude
+$K/lock.so: sandbox/lock.c $(wildcard sandbox/*.h) Makefile
+	@mkdir -p $(@D)
+	$(call Q,CC)$(CC) $(free_c) -fPIC -shared -Wl,-z,relro,-z,now,-z,noexecstack -o $@ $<
+$K/init: sandbox/init.c $(wildcard sandbox/*.h) Makefile
+	@mkdir -p $(@D)
+	$(call Q,CC)$(CC) $(free_c) -static -fno-pie -no-pie -Wl,-z,noexecstack -o $@ $<
+# Linked for sandbox/closure, which lays them with their own loader: the image's C library is another one.
+helper_ld := -Wl,-rpath,/opt/sandbook/lib -Wl,--disable-new-dtags
+$K/helper/unpack: sandbox/unpack.c Makefile
+	@mkdir -p $(@D)
+	$(call Q,CC)$(CC) $(CFLAGS) $(FORTIFY) $(LDFLAGS) $(helper_ld) -o $@ $< $(shell pkg-config --cflags --libs libarchive libutf8proc)
+$K/helper/picture: sandbox/picture.c Makefile
+	@mkdir -p $(@D)
+	$(call Q,CC)$(CC) $(CFLAGS) $(FORTIFY) $(LDFLAGS) $(helper_ld) -o $@ $< $(shell pkg-config --cflags --libs libpng)
+$K/box/.laid: $(helper:%=$K/helper/%) $K/lock.so $K/init sandbox/zygote.py $(kernel) sandbox/closure Makefile
+	$(call Q,LAY)rm -rf $K/box.new && mkdir -p $K/box.new && sandbox/closure $K/box.new $(helper:%=$K/helper/%) && \
+	  cp $K/lock.so $K/init sandbox/zygote.py $K/box.new/ && mkdir $K/box.new/kernel && \
+	  cp $(kernel) $K/box.new/kernel/ && touch $K/box.new/.laid && rm -rf $K/box && mv $K/box.new $K/box
+
+# ---- the image ---------------------------------------------------------------------------------------------------------------
+image:
+	@.ci/bootstrap image
+	@sandbox/image/build
+image-save:
+	@sandbox/image/save $(or $(FILE),$(error usage: make image-save FILE=box-image.tar.zst))
+image-load:
+	@sandbox/image/load $(or $(FILE),$(error usage: make image-load FILE=box-image.tar.zst))
+
+# ---- what people run -----------------------------------------------------------------------------------------------------------
+demo:
+	@.ci/bootstrap build
+	@.ci/bootstrap image
+	@$(MAKE) --no-print-directory all
+	@sandbox/image/build >/dev/null
+	@tests/demo
+check:
+	@.ci/bootstrap check
+	@tests/check
+
+unit: $(unit)
+build/unit.list: FORCE
+	@mkdir -p build && printf '%s\n' $(unit) > $@
+$O/unit/%: $O/tests/unit/%.o $O/libkeeper.a $O/libsandbook.a
+	@mkdir -p $(@D)
+	$(call Q,LD)$(CC) $(LDFLAGS) $(san_ld) -o $@ $^ $(LDLIBS) $(KEEPER_LIBS) -lcmocka
+$O/tests/unit/%.o: override CFLAGS += -Isandbox -Isrc/core -Isrc/model -Isrc/box -Isrc/chat -Isrc/store
+
+# ---- gates -------------------------------------------------------------------------------------------------------------------
+fuzz_c    := -g -O1 -std=c17 $(DEFINES) -Iinclude -Isrc -Isandbox -Isrc/core -Isrc/model -Isrc/box -Isrc/chat -MMD -MP $(lib_c) \
+             -fno-sanitize-recover=all
+fuzz_obj  := $(patsubst %.c,build/fuzz/obj/%.o,$(lib_src) $(filter-out sandbox/box.c,$(keeper_src)))
+build/fuzz/obj/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(call Q,FUZZ)clang $(fuzz_c) -fsanitize=fuzzer-no-link,address,undefined -c -o $@ $<
+build/fuzz/lib.a: $(fuzz_obj)
+	$(call Q,AR)rm -f $@ && $(AR) rcs $@ $^
+build/fuzz/%: tests/fuzz/%.c build/fuzz/lib.a Makefile
+	@mkdir -p $(@D)
+	$(call Q,FUZZ)clang $(fuzz_c) -Itests/fuzz -fsanitize=fuzzer,address,undefined $< build/fuzz/lib.a -o $@ $(LDLIBS) $(KEEPER_LIBS)
+fuzzers: $(fuzz)
+fuzz: $(fuzz)
+	@tests/fuzz/run $(or $(FUZZ_S),20) $(fuzz)
+floors:
+	@tests/floors.py
+lint: floors
+	@tests/lint
+fmt:
+	clang-format -i $(lib_src) $(main_src) $(wildcard include/*.h src/*/*.h sandbox/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch])
+bench: all
+	@tests/bench/run
+cover:
+	$(MAKE) COV=1 CFLAGS='-O0 -g' unit && for t in $(unit:$O/%=build/$(tag)cov/%); do $$t >/dev/null 2>&1 || exit 1; done; gcovr -r . build/$(tag)cov
+
+install: all
+	install -D -m 755 $O/sandbook $(DESTDIR)$(BINDIR)/sandbook
+	install -D -m 755 $K/sandbook-box $(DESTDIR)$(LIBDIR)/sandbook-box
+	mkdir -p $(DESTDIR)$(LIBDIR)/box && cp -R $K/box/. $(DESTDIR)$(LIBDIR)/box/
+	mkdir -p $(DESTDIR)$(DATADIR)/prompts && cp -R prompts/. $(DESTDIR)$(DATADIR)/prompts/
+	install -D -m 644 config/sandbook.conf $(DESTDIR)$(DATADIR)/sandbook.conf
+clean:
+	rm -rf build
+
+FORCE:
+.SECONDARY:
+.DELETE_ON_ERROR:
+.PHONY: all image image-save image-load demo check unit fuzz fuzzers floors lint fmt bench cover install clean FORCE
+-include $(shell find build -name '*.d' 2>/dev/null)

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""The include rules of the architecture: floors, no sibling adapters, a vendor's header only in the file that owns it."""
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+OWNERS = {
+    "curl/curl.h": ["src/io/http*.c", "src/io/ws*.c"],
+    "sqlite3.h": ["src/store/db.c"],
+    "cjson/cJSON.h": ["src/base/json*.c"],
+    "utf8proc.h": ["src/base/utf8.c", "sandbox/unpack.c"],
+    "seccomp.h": ["sandbox/box_seccomp*.c", "tests/*"],
+    "archive.h": ["sandbox/unpack.c"],
+    "archive_entry.h": ["sandbox/unpack.c"],
+    "png.h": ["sandbox/picture.c"],
+}
+ADAPTERS = {"src/chat", "src/model", "src/box", "src/store"}
+CORE_MAY_NOT = {"include/http.h", "include/ws.h"}
+KEEPER_MAY = {"base.h", "err.h", "str.h", "log.h", "json.h"}
+
+
+def load_floors() -> dict[str, int]:
+    lines = (ROOT / "tests/floors.txt").read_text().splitlines()
+    rows = (line.split() for line in lines if line.strip() and not line.startswith("#"))
+    return {name: int(floor) for name, floor in rows}
+
+
+def floor_of(path: str, floors: dict[str, int]) -> int | None:
+    """The longest entry that names the file or a folder above it."""
+    parts = path.split("/")
+    for n in range(len(parts), 0, -1):
+        if (got := floors.get("/".join(parts[:n]))) is not None:
+            return got
+    return None
+
+
+def resolve(file: Path, name: str) -> str | None:
+    for folder in (file.parent, ROOT / "include", ROOT / "src", ROOT / "sandbox"):
+        if (folder / name).is_file():
+            return str((folder / name).resolve().relative_to(ROOT))
+    return None
+
+
+def check_include(file: Path, rel: str, name: str, own: int, floors: dict[str, int]) -> str | None:
+    target = resolve(file, name)
+    if target is None:
+        return f"includes {name}, which does not exist"
+    other = floor_of(target, floors)
+    if other is None:
+        return f"{target} has no floor"
+    folder, theirs = str(Path(rel).parent), str(Path(target).parent)
+    if rel.startswith("sandbox/"):
+        if theirs != "sandbox" and Path(target).name not in KEEPER_MAY:
+            return f"the keeper may not include {target}"
+    elif other > own:
+        return f"floor {own} includes {target} of floor {other}"
+    if folder in ADAPTERS and theirs in ADAPTERS and theirs != folder:
+        return f"adapter includes its sibling {target}"
+    if own == 4 and target in CORE_MAY_NOT:
+        return f"the core may not include {target}"
+    return None
+
+
+def check_vendor(rel: str, name: str) -> str | None:
+    owners = OWNERS.get(name)
+    if owners and not any(Path(rel).match(pattern) for pattern in owners):
+        return f"includes <{name}>, which belongs to {', '.join(owners)}"
+    return None
+
+
+def check_file(file: Path, floors: dict[str, int]) -> list[str]:
+    rel = str(file.relative_to(ROOT))
+    own = floor_of(rel, floors)
+    if own is None:
+        return [f"{rel}: has no floor in tests/floors.txt"]
+    found = []
+    for no, line in enumerate(file.read_text().splitlines(), 1):
+        if m := re.match(r'\s*#\s*include\s+"([^"]+)"', line):
+            fault = check_include(file, rel, m[1], own, floors)
+        elif m := re.match(r"\s*#\s*include\s+<([^>]+)>", line):
+            fault = check_vendor(rel, m[1])
+        else:
+            continue
+        if fault:
+            found.append(f"{rel}:{no}: {fault}")
+    return found
+
+
+def main() -> int:
+    floors = load_floors()
+    files = [f for top in ("include", "src", "sandbox") for f in sorted((ROOT / top).rglob("*.[ch]"))]
+    faults = [fault for f in files for fault in check_file(f, floors)]
+    print("\n".join(faults) if faults else f"floors: {len(files)} files keep the rules")
+    return 1 if faults else 0
+
+
+sys.exit(main())
