@@ -106,27 +106,31 @@ static int take_option(struct cli_options *o, int letter, const char *arg)
     }
 }
 
+static const char *option_name(int letter)
+{
+    for (const struct option *o = long_options; o->name; o++)
+        if (o->val == letter)
+            return o->name;
+    return "";
+}
+
 static int unknown(const struct cli_command *cmd, const char *word, const char *why)
 {
-    return cli_usage("%s %s: %s; see: sandbook %s --help", cmd->name, word, why, cmd->name);
+    return cli_usage("%s: %s: %s; see: sandbook %s --help", cmd->name, word, why, cmd->name);
 }
 
 static int read_words(struct cli_options *o, const struct cli_command *cmd, int argc, char **argv)
 {
     opterr = 0;
     optind = 2;
-    for (;;) {
-        int at = optind;
-        int letter = getopt_long(argc, argv, ":c:h", long_options, NULL);
-        const char *word = at < argc ? argv[at] : "";
-        if (letter == -1)
-            break;
+    for (int letter; (letter = getopt_long(argc, argv, ":c:h", long_options, NULL)) != -1;) {
         if (letter == '?')
-            return unknown(cmd, word, "unknown option");
+            return unknown(cmd, argv[optind - 1], "unknown option");
+        autofree char *name = xasprintf("--%s", option_name(letter == ':' ? optopt : letter));
         if (letter == ':')
-            return unknown(cmd, word, "needs a value");
+            return unknown(cmd, name, "needs a value");
         if (!strchr("csh", letter) && !strchr(cmd->options, letter))
-            return unknown(cmd, word, "unknown option");
+            return unknown(cmd, name, "unknown option");
         int rc = take_option(o, letter, optarg);
         if (rc != CLI_OK)
             return rc;

@@ -62,7 +62,7 @@ class Words(Case):
         key = Path(self.out, "key")
         key.write_text("secret-canary\n")
         conf = Path(self.out, "s.conf")
-        conf.write_text(f"[model house]\nurl = http://127.0.0.1:1/v1\nkey_file = {key}\n")
+        conf.write_text(f"[model house]\nname = m\nurl = http://127.0.0.1:1/v1\nkey_file = {key}\n")
         os.chmod(key, 0o644)
         self.refused(USAGE, "chmod 600", "check-config", "-c", str(conf))
         os.chmod(key, 0o600)
