@@ -65,11 +65,11 @@ struct chat_events {
 
 struct chat_ops {
     const char *name;
-    int (*open)(struct chat **out, struct loop *l, const struct conf *c, const struct chat_events *ev, void *ud,
-                struct err *e) must_check;
+    must_check int (*open)(struct chat **out, struct loop *l, const struct conf *c, const struct chat_events *ev,
+                           void *ud, struct err *e);
     /* done(ud, NULL) once the platform has it; done(ud, e) when it never will. May be called before post returns. */
-    int (*post)(struct chat *c, const struct chat_post *p, void (*done)(void *ud, const struct err *e), void *ud,
-                struct err *e) must_check;
+    must_check int (*post)(struct chat *c, const struct chat_post *p, void (*done)(void *ud, const struct err *e),
+                           void *ud, struct err *e);
     void (*close)(struct chat *c); /* no callback after it */
 };
 extern const struct chat_ops chat_local;

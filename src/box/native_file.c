@@ -121,7 +121,8 @@ static int open_both(struct delivery *d, struct err *e)
         return err_set(e, ERR_DATA, "not a regular file");
     if (st.st_size > d->max_bytes) /* only to refuse early; what counts is what is read */
         return err_set(e, ERR_DATA, "larger than the %" PRId64 " bytes a file may have", d->max_bytes);
-    d->tmp_fd = openat(d->dir_fd, d->tmp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666); /* the umask decides */
+    d->tmp_fd =
+        openat(d->dir_fd, d->tmp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666); /* the umask decides */
     if (d->tmp_fd < 0)
         return err_sys(e, ERR_STORE, errno, "creating %s", d->tmp);
     d->unfinished = true;

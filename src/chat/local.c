@@ -29,22 +29,25 @@ struct chat {
     bool status_shown;
 };
 
+static int no_file(int *fd, int failed)
+{
+    if (*fd >= 0)
+        (void)close(*fd);
+    *fd = -1;
+    return failed;
+}
+
 int local_open_file(const char *path, int *fd, int64_t *bytes, struct err *e)
 {
     struct stat st;
-    autoclose int got =
-        open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* NONBLOCK: a pipe must not hang us */
-    if (got < 0)
-        return err_sys(e, ERR_DATA, errno, "cannot read %s", path);
-    if (fstat(got, &st) < 0)
-        return err_sys(e, ERR_DATA, errno, "cannot read %s", path);
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* NONBLOCK: a pipe must not hang us */
+    if (*fd < 0 || fstat(*fd, &st) < 0)
+        return no_file(fd, err_sys(e, ERR_DATA, errno, "cannot read %s", path));
     if (S_ISDIR(st.st_mode))
-        return err_set(e, ERR_DATA, "%s is a folder: name the files in it, or zip it", path);
+        return no_file(fd, err_set(e, ERR_DATA, "%s is a folder: name the files in it, or zip it", path));
     if (!S_ISREG(st.st_mode))
-        return err_set(e, ERR_DATA, "%s is not a regular file", path);
+        return no_file(fd, err_set(e, ERR_DATA, "%s is not a regular file", path));
     *bytes = st.st_size;
-    *fd = got;
-    got = -1;
     return 0;
 }
 

@@ -71,7 +71,7 @@ static int read_seconds(const char *text, int64_t *ms)
     char *end = NULL;
     errno = 0;
     double s = strtod(text, &end);
-    if (errno || end == text || strcmp(end, *end == 's' ? "s" : "") || !(s > 0) || s > 86400)
+    if (errno || end == text || strcmp(end, *end == 's' ? "s" : "") != 0 || !(s > 0) || s > 86400)
         return cli_usage("--timeout wants seconds, for example 2 or 0.5; not \"%s\"", text);
     *ms = (int64_t)(s * 1000);
     return *ms ? CLI_OK : cli_usage("--timeout is at least 0.001 seconds");
@@ -189,7 +189,7 @@ void cli_print_settings(const struct conf *c)
     struct conf_row row;
     const char *section = "";
     for (size_t i = 0; conf_row(c, i, &row); i++) {
-        if (strcmp(section, row.section))
+        if (strcmp(section, row.section) != 0)
             (void)printf("\n[%s]\n", row.section);
         section = row.section;
         (void)printf("%-16s = %-10s # %s\n", row.key, row.value, row.help);

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include "store_private.h"
 
+#define INCOMING ".incoming"
+
 void file_row_clear(struct file_row *r)
 {
     free(r->name);
@@ -45,7 +47,7 @@ static int copy(int to, int from, int64_t max, int64_t *bytes, struct err *e)
 
 static bool name_ok(const char *name)
 {
-    return *name && strcmp(name, ".") && strcmp(name, "..") && !strchr(name, '/') && strlen(name) <= 255;
+    return *name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && !strchr(name, '/') && strlen(name) <= 255;
 }
 
 static int get_int(void *ud, const struct db_row *r)
@@ -92,6 +94,13 @@ static int commit(struct store *s, int files_fd, const char *session, const char
     return db_tx_commit(&tx, e);
 }
 
+/* The temporary name has one writer; what a crash left there is overwritten. */
+static int open_incoming(int files_fd, struct err *e)
+{
+    int fd = openat(files_fd, INCOMING, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    return fd < 0 ? copy_failed(errno, e) : fd;
+}
+
 int store_file_add(struct store *s, const char *session, int64_t seq, const char *name, int fd, int64_t max_bytes,
                    struct file_row *out, struct err *e)
 {
@@ -100,13 +109,12 @@ int store_file_add(struct store *s, const char *session, int64_t seq, const char
     autoclose int files_fd = store_session_folder(s, session, "files", e);
     if (files_fd < 0)
         return -1;
-    static const char temp[] = ".incoming"; /* one writer; a leftover of a crash is overwritten */
-    autoclose int to = openat(files_fd, temp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    autoclose int to = open_incoming(files_fd, e);
     if (to < 0)
-        return copy_failed(errno, e);
+        return -1;
     struct file_row f = { .name = xstrdup(name), .seq = seq };
-    if (copy(to, fd, max_bytes, &f.bytes, e) < 0 || commit(s, files_fd, session, temp, &f, e) < 0) {
-        (void)unlinkat(files_fd, temp, 0);
+    if (copy(to, fd, max_bytes, &f.bytes, e) < 0 || commit(s, files_fd, session, INCOMING, &f, e) < 0) {
+        (void)unlinkat(files_fd, INCOMING, 0);
         file_row_clear(&f);
         return -1;
     }

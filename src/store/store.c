@@ -61,10 +61,11 @@ static int take_lock(struct store *s, struct err *e)
     if (s->lock_fd < 0)
         return no_folder(s->dir, errno, e);
     if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0) {
-        char pid[16] = "";
-        (void)!pread(s->lock_fd, pid, sizeof pid - 1, 0);
-        return err_set(e, ERR_CONFIG, "another sandbook (process %d) uses %s: stop it, or set another service.data_dir",
-                       atoi(pid), s->dir);
+        char pid[16] = "?";
+        ssize_t n = pread(s->lock_fd, pid, sizeof pid - 1, 0);
+        pid[n > 0 ? strspn(pid, "0123456789") : 1] = '\0';
+        return err_set(e, ERR_CONFIG, "another sandbook (process %s) uses %s: stop it, or set another service.data_dir",
+                       pid, s->dir);
     }
     autofree char *text = xasprintf("%d\n", (int)getpid());
     if (ftruncate(s->lock_fd, 0) < 0 || pwrite(s->lock_fd, text, strlen(text), 0) < 0)
