@@ -6,7 +6,7 @@
  * is, without quotes or escapes. A line that begins with # or ; is a comment; within a value both are ordinary.
  *
  * Types: STR, INT (from 0), BOOL (yes/no), MS ("90s", "5m", "250ms", "1h"; kept in milliseconds), SIZE (bytes, "64K", "1G";
- * kept in bytes), SECRET (path of a regular file that only its owner may read; refused otherwise when set. A name
+ * kept in bytes), MONEY ("2", "0.25"; kept in millionths), SECRET (path of a regular file that only its owner may read; refused otherwise when set. A name
  * without / lies in $CREDENTIALS_DIRECTORY when systemd set that). */
 #ifndef CONF_H
 #define CONF_H
@@ -27,6 +27,16 @@
     X("agent",    "turn_timeout",     MS,     turn_timeout_ms,    "300s",    "wall clock of one turn")              \
     X("agent",    "output_head",      SIZE,   output_head_bytes,  "6K",      "of a long output the model sees this much of the beginning") \
     X("agent",    "output_tail",      SIZE,   output_tail_bytes,  "2K",      "and this much of the end")            \
+    X("agent",    "domain",           STR,    domain,             "",        "what the data is about: name of a file in prompts/domains (finance, biology, operations, survey)") \
+    X("budget",   "currency",         STR,    currency,           "USD",     "what prices and budgets are counted in; a word") \
+    X("budget",   "turn_tokens",      INT,    turn_tokens,        "0",       "tokens of one question; 0: no limit, here and below") \
+    X("budget",   "turn_money",       MONEY,  turn_money,         "0",       "money of one question")               \
+    X("budget",   "person_tokens",    INT,    person_tokens,      "0",       "tokens of one person a day (from 00:00 UTC)") \
+    X("budget",   "person_money",     MONEY,  person_money,       "0",       "money of one person a day")           \
+    X("budget",   "room_tokens",      INT,    room_tokens,        "0",       "tokens of one room a day")            \
+    X("budget",   "room_money",       MONEY,  room_money,         "0",       "money of one room a day")             \
+    X("budget",   "day_tokens",       INT,    day_tokens,         "0",       "tokens of all together a day")        \
+    X("budget",   "day_money",        MONEY,  day_money,          "0",       "money of all together a day")         \
     X("box",      "keeper",           STR,    keeper,             "",        "path of sandbook-box; empty: beside this program") \
     X("box",      "image",            STR,    image,              "",        "root tree of the box image; empty: the cached one") \
     X("box",      "support",          STR,    box_support,        "",        "folder with the box's own programs and kernel; empty: beside this program") \
@@ -36,6 +46,7 @@
     X("box",      "disk",             SIZE,   disk_bytes,         "384M",    "files of one session in the box; counts as its memory") \
     X("box",      "pids",             INT,    pids,               "128",     "processes and threads of one session") \
     X("box",      "cpus",             INT,    cpus,               "1",       "processors one session may keep busy") \
+    X("box",      "copies",           INT,    copies,             "8",       "states of the past that a session keeps, to go back to; 0 to 64") \
     X("box",      "min_tier",         STR,    min_tier,           "T1",      "T0 all layers, T1 without delegated cgroups; less is never served") \
     X("box",      "uid_base",         INT,    uid_base,           "2000000", "as root: first of 65,536 user ids that nobody else uses; else /etc/subuid or the own id") \
     X("files",    "upload_max",       SIZE,   upload_max_bytes,   "100M",    "one uploaded file")                   \
@@ -54,7 +65,10 @@
     X("model",    "stream",           BOOL,   stream,             "yes",     "ask for the answer as it is made")    \
     X("model",    "allow_plain_http", BOOL,   allow_plain_http,   "no",      "http:// to hosts other than loopback") \
     X("model",    "context",          INT,    context_tokens,     "32768",   "tokens the model can see")            \
-    X("model",    "max_output",       INT,    max_output_tokens,  "4096",    "tokens of one answer")
+    X("model",    "max_output",       INT,    max_output_tokens,  "4096",    "tokens of one answer")                  \
+    X("model",    "price_in",         MONEY,  price_in,           "0",       "price of a million tokens read; 0: not known, tokens are counted only") \
+    X("model",    "price_cached",     MONEY,  price_cached,       "0",       "price of a million tokens read from the provider's cache; 0: as price_in") \
+    X("model",    "price_out",        MONEY,  price_out,          "0",       "price of a million tokens written")
 /* clang-format on */
 
 #define CONF_C_STR    char *
@@ -62,6 +76,7 @@
 #define CONF_C_BOOL   bool
 #define CONF_C_MS     int64_t
 #define CONF_C_SIZE   int64_t
+#define CONF_C_MONEY  int64_t
 #define CONF_C_SECRET char *
 
 struct conf_model {

@@ -31,6 +31,7 @@ struct model_msg {
     bool failed;   /* tool only: the call did not work */
     char *raw;     /* assistant only, may be NULL: the provider's own object (JSON), replayed to the same provider */
     const char *provider; /* whose raw that is: a model's section name; NULL without raw */
+    bool passing;         /* the agent's own: goes when its turn ends (a draft, and the word about it) */
 };
 
 enum model_tools { MODEL_TOOLS_AUTO, MODEL_TOOLS_NONE }; /* may call; must not call (the last word at a limit) */
@@ -51,6 +52,7 @@ struct model_ask {
     const struct cell *cell;
     const char *language; /* of the request: "en", "zh"; a hint */
     const char *seed;     /* session and turn: makes ids stable; a cache hint */
+    int64_t max_output;   /* tokens of this answer; 0: as configured. More than configured after a call was cut */
 };
 
 enum model_stop {

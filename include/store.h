@@ -60,9 +60,15 @@ struct file_row {
     int64_t bytes, version, seq; /* version counts per name from 1; seq: the inbox item that brought it */
 };
 void file_row_clear(struct file_row *r);
-/* Copies fd (at most max_bytes; ERR_DATA past it) into the session, whole or not at all. Same name again: next version. */
-must_check int store_file_add(struct store *s, const char *session, int64_t seq, const char *name, int fd,
-                              int64_t max_bytes, struct file_row *out, struct err *e);
+struct file_offer {
+    const char *name; /* NFC, no '/' */
+    int64_t seq;      /* the inbox item that brings it */
+    int fd;           /* read from where it stands to its end; stays the caller's */
+    int64_t max_bytes;
+};
+/* Into the session, whole or not at all; ERR_DATA past max_bytes. Same name again: next version. */
+must_check int store_file_add(struct store *s, const char *session, const struct file_offer *offer, struct file_row *out,
+                              struct err *e);
 must_check int store_file_profile(struct store *s, int64_t file, const char *profile_json, struct err *e);
 /* All files, oldest first (newest version of a name is last). Caller clears each and frees the array. */
 must_check int store_files(struct store *s, const char *session, struct file_row **out, size_t *n, struct err *e);
@@ -82,6 +88,28 @@ must_check int store_cell_add(struct store *s, const char *session, int64_t turn
 /* Turns with an answer, oldest first, at most the newest `limit`. */
 must_check int store_turns(struct store *s, const char *session, size_t limit, struct turn_row **out, size_t *n,
                            struct err *e);
+/* The same, only turns behind `after`. */
+must_check int store_turns_after(struct store *s, const char *session, int64_t after, size_t limit,
+                                 struct turn_row **out, size_t *n, struct err *e);
+/* A turn without an answer that anybody waits for: its question was deleted or replaced. Its inbox item is DROPPED. */
+must_check int store_turn_drop(struct store *s, int64_t turn, int64_t seq, struct err *e);
+/* Turns that a crash left running are interrupted. */
+must_check int store_turns_interrupt(struct store *s, struct err *e);
+
+/* How the model is given a long conversation: turns up to `noted` as notes, those up to `shortened` without old outputs. */
+struct notes_row {
+    char *notes; /* NULL: none */
+    int64_t noted, shortened;
+};
+void notes_row_clear(struct notes_row *r);
+must_check int store_notes(struct store *s, const char *session, struct notes_row *out,
+                           struct err *e); /* none: zeroes */
+must_check int store_notes_set(struct store *s, const char *session, const struct notes_row *r, struct err *e);
+/* Questions, answers and notes of a session go for good; files and cells stay. A turn that runs is left alone. */
+must_check int store_forget(struct store *s, const char *session, struct err *e);
+
+/* One cell of a session as JSON text (cell_to_json with code), *out NULL: there is none; the caller frees. */
+must_check int store_cell(struct store *s, const char *session, int number, char **out, struct err *e);
 /* Cells of a session as JSON array text (cell_to_json with code), oldest first; the caller frees. */
 must_check int store_cells(struct store *s, const char *session, char **out, struct err *e);
 
@@ -102,7 +130,21 @@ must_check int store_outbox_sent(struct store *s, int64_t id, struct err *e);
 must_check int store_outbox_open(struct store *s, struct outbox_item **out, size_t *n,
                                  struct err *e); /* unsent, oldest first */
 
-/* ---- usage ---- */
-must_check int store_usage_add(struct store *s, const char *session, const char *person, const char *model, int64_t in,
-                               int64_t cached, int64_t out_tokens, struct err *e);
+/* ---- usage: one row for each call of a model ---- */
+struct usage_row {
+    const char *session, *person, *model;
+    int64_t in, cached, out; /* tokens */
+    int64_t cost;            /* millionths of the currency that prices are in; 0: no price known */
+};
+must_check int store_usage_add(struct store *s, const struct usage_row *u, struct err *e);
+
+struct usage_sum {
+    int64_t calls, tokens, cost; /* tokens: in and out */
+};
+/* Since that Unix time, of the rows that match each of these which is not NULL: a session, a person, a room of a platform. */
+struct usage_query {
+    int64_t since_ms;
+    const char *session, *person, *platform, *room; /* platform and room only together */
+};
+must_check int store_usage_sum(struct store *s, const struct usage_query *q, struct usage_sum *out, struct err *e);
 #endif

@@ -66,6 +66,22 @@ static int set_SIZE(void *field, const char *value, struct err *e)
     return parse_number(field, value, sizes, e);
 }
 
+/* "12", "0.25": at most six places, kept in millionths. */
+static int set_MONEY(void *field, const char *value, struct err *e)
+{
+    const char *point = strchr(value, '.');
+    const size_t whole_n = point ? (size_t)(point - value) : strlen(value);
+    const size_t places = point ? strlen(point + 1) : 0;
+    if (places > 6 || (point && places == 0) || whole_n == 0 || whole_n > 9)
+        return err_set(e, ERR_CONFIG, "\"%.80s\" is not an amount such as 2 or 0.25", value);
+    char digits[24];
+    (void)snprintf(digits, sizeof(digits), "%.*s%s%.*s", (int)whole_n, value, point ? point + 1 : "", (int)(6 - places),
+                   "000000");
+    if (strspn(digits, "0123456789") != strlen(digits))
+        return err_set(e, ERR_CONFIG, "\"%.80s\" is not an amount such as 2 or 0.25", value);
+    return parse_number(field, digits, no_units, e);
+}
+
 static int set_BOOL(void *field, const char *value, struct err *e)
 {
     bool yes = strcmp(value, "yes") == 0;
@@ -121,6 +137,17 @@ static void show_SIZE(struct conf_row *out, const void *field)
     show_number(out, n, u);
 }
 
+static void show_MONEY(struct conf_row *out, const void *field)
+{
+    const int64_t n = *(const int64_t *)field;
+    int len = snprintf(out->text, sizeof(out->text), "%" PRId64 ".%06" PRId64, n / 1000000, n % 1000000);
+    while (len > 0 && out->text[len - 1] == '0')
+        out->text[--len] = '\0';
+    if (len > 0 && out->text[len - 1] == '.')
+        out->text[--len] = '\0';
+    out->value = out->text;
+}
+
 static void show_BOOL(struct conf_row *out, const void *field)
 {
     out->value = *(const bool *)field ? "yes" : "no";
@@ -152,6 +179,7 @@ struct row {
 #define OWNED_BOOL   false
 #define OWNED_MS     false
 #define OWNED_SIZE   false
+#define OWNED_MONEY  false
 #define ROW(in, sec, key, type, field, def, help) \
     { sec, key, def, help, offsetof(struct in, field), set_##type, show_##type, OWNED_##type },
 

@@ -10,15 +10,16 @@
 
 static const uint8_t turn_next[TURN_STATES] = {
     /* what may follow what; all else is a bug here */
-    [TURN_BUILD] = 1 << TURN_THINK | 1 << TURN_RUN | 1 << TURN_LAST | 1 << TURN_DONE,
-    [TURN_THINK] = 1 << TURN_THINK | 1 << TURN_WAIT | 1 << TURN_RUN | 1 << TURN_LAST | 1 << TURN_DONE,
-    [TURN_WAIT] = 1 << TURN_THINK | 1 << TURN_DONE,
-    [TURN_RUN] = 1 << TURN_THINK | 1 << TURN_LAST | 1 << TURN_STOP | 1 << TURN_DONE,
+    [TURN_BUILD] = 1 << TURN_FIT | 1 << TURN_THINK | 1 << TURN_RUN | 1 << TURN_LAST | 1 << TURN_DONE,
+    [TURN_FIT] = 1 << TURN_THINK | 1 << TURN_LAST | 1 << TURN_STOP | 1 << TURN_DONE,
+    [TURN_THINK] = 1 << TURN_FIT | 1 << TURN_THINK | 1 << TURN_WAIT | 1 << TURN_RUN | 1 << TURN_LAST | 1 << TURN_DONE,
+    [TURN_WAIT] = 1 << TURN_FIT | 1 << TURN_THINK | 1 << TURN_DONE,
+    [TURN_RUN] = 1 << TURN_FIT | 1 << TURN_THINK | 1 << TURN_LAST | 1 << TURN_STOP | 1 << TURN_DONE,
     [TURN_LAST] = 1 << TURN_DONE,
     [TURN_STOP] = 1 << TURN_DONE,
 };
 
-static const char *const state_names[TURN_STATES] = { "build", "think", "wait", "run", "last", "stop", "done" };
+static const char *const state_names[TURN_STATES] = { "build", "fit", "think", "wait", "run", "last", "stop", "done" };
 
 void agent_enter(struct agent *a, enum turn_state next)
 {
@@ -58,9 +59,9 @@ static void deliver(void *ud)
 {
     struct agent *a = ud;
     struct transcript turn = { 0 };
-    for (size_t i = a->turn_at; i < a->msgs.n; i++)
-        transcript_take_msg(&turn, &a->msgs.at[i]);
-    a->msgs.n = a->turn_at;
+    for (size_t i = a->talk.turn_at; i < a->talk.msgs.n; i++)
+        transcript_take_msg(&turn, &a->talk.msgs.at[i]);
+    a->talk.msgs.n = a->talk.turn_at;
     struct agent_outcome o = {
         .status = a->status,
         .answer = a->answer,
@@ -70,6 +71,7 @@ static void deliver(void *ud)
         .usage = a->usage,
         .steps = a->steps,
         .box_lost = a->box_lost,
+        .unsupported = a->unsupported,
     };
     a->ev.done(a->ud, &o);
     a->cells = o.cells;
@@ -83,20 +85,35 @@ static void close_open_calls(struct agent *a)
     autofree char *gap = a->stopped_by ? prompts_note(a->in.prompts, NOTE_CANCELLED, a->stopped_by, NULL)
                                        : prompts_note(a->in.prompts, NOTE_NOT_RUN_LIMIT, NULL, NULL);
     struct transcript turn = { 0 };
-    for (size_t i = a->turn_at; i < a->msgs.n; i++)
-        transcript_take_msg(&turn, &a->msgs.at[i]);
-    a->msgs.n = a->turn_at;
+    for (size_t i = a->talk.turn_at; i < a->talk.msgs.n; i++)
+        transcript_take_msg(&turn, &a->talk.msgs.at[i]);
+    a->talk.msgs.n = a->talk.turn_at;
     transcript_sanitize(&turn, gap);
-    transcript_take(&a->msgs, &turn);
+    transcript_take(&a->talk.msgs, &turn);
+}
+
+/* Drafts that were asked about are no part of what people were told. */
+static void drop_passing(struct agent *a)
+{
+    size_t kept = a->talk.turn_at;
+    for (size_t i = a->talk.turn_at; i < a->talk.msgs.n; i++) {
+        if (a->talk.msgs.at[i].passing)
+            model_msg_clear(&a->talk.msgs.at[i]);
+        else
+            a->talk.msgs.at[kept++] = a->talk.msgs.at[i];
+    }
+    a->talk.msgs.n = kept;
 }
 
 void agent_finish(struct agent *a, enum agent_status status, char *take_answer)
 {
     loop_cancel(a->in.loop, a->deadline);
+    loop_cancel(a->in.loop, a->back_off);
     agent_enter(a, TURN_DONE);
     close_open_calls(a);
-    if (a->msgs.n == a->turn_at || a->msgs.at[a->msgs.n - 1].role != MODEL_ASSISTANT)
-        transcript_add(&a->msgs, MODEL_ASSISTANT, take_answer);
+    if (a->talk.msgs.n == a->talk.turn_at || a->talk.msgs.at[a->talk.msgs.n - 1].role != MODEL_ASSISTANT)
+        transcript_add(&a->talk.msgs, MODEL_ASSISTANT, take_answer);
+    drop_passing(a);
     a->status = status;
     a->answer = take_answer;
     log_debug("turn_end", KV_S("turn", a->in.seed), KV_S("status", agent_status_name(status)), KV_I("steps", a->steps),
@@ -119,6 +136,7 @@ void agent_give_up(struct agent *a)
         [LIMIT_TIME] = WORD_GAVE_UP_TIME,
         [LIMIT_LOOP] = WORD_GAVE_UP_LOOP,
         [LIMIT_EMPTY] = WORD_NO_ANSWER,
+        [LIMIT_BUDGET] = WORD_GAVE_UP_BUDGET,
     };
     const int64_t count = a->limit == LIMIT_REPAIRS ? a->repairs
                           : a->limit == LIMIT_TIME  ? a->in.conf->turn_timeout_ms / 1000
@@ -137,6 +155,7 @@ static void on_deadline(void *ud)
     switch (a->state) {
     case TURN_THINK:
     case TURN_LAST: agent_think_late(a); break;
+    case TURN_FIT: agent_fit_late(a); break;
     case TURN_WAIT:
         loop_cancel(a->in.loop, a->back_off);
         a->limit = LIMIT_TIME;
@@ -163,7 +182,7 @@ static void begin(void *ud)
         return;
     }
     agent_enter(a, TURN_RUN);
-    struct model_msg *m = transcript_add(&a->msgs, MODEL_ASSISTANT, "");
+    struct model_msg *m = transcript_add(&a->talk.msgs, MODEL_ASSISTANT, "");
     autofree char *args = call_args_write(a->in.code);
     transcript_add_call(m, "call_own", CALL_TOOL, args);
     agent_plan_code(a, "call_own", a->in.code);
@@ -182,6 +201,8 @@ static void keep_input(struct agent *a, const struct agent_input *in)
 {
     a->in = *in;
     a->in.turns = NULL;
+    a->in.turn_ids = NULL;
+    a->in.notes = NULL;
     a->in.turn_n = 0;
     a->in.note = NULL;
     a->in.request = keep(a, in->request);
@@ -203,19 +224,19 @@ int agent_start(struct agent **out, const struct agent_input *in, const struct a
     a->ev = *ev;
     a->ud = ud;
     prompt_nonce(a->nonce);
-    a->budget_tokens = (in->section->context_tokens - in->section->max_output_tokens) * 95 / 100;
     const struct prompt_turn turn = {
         .prompts = in->prompts,
+        .notes = in->notes,
         .turns = in->turns,
+        .turn_ids = in->turn_ids,
         .turn_n = in->turn_n,
         .files = in->files,
         .asker = in->asker,
         .request = in->request,
         .note = in->note,
         .nonce = a->nonce,
-        .budget_tokens = a->budget_tokens,
     };
-    a->turn_at = prompt_assemble(&a->msgs, &turn);
+    prompt_assemble(&a->talk, &turn);
     a->deadline = loop_after(in->loop, in->conf->turn_timeout_ms, on_deadline, a);
     loop_defer(in->loop, begin, a);
     *out = a;
@@ -231,14 +252,12 @@ void agent_cancel(struct agent *a, const char *by)
     a->stopped_by = xstrdup(by);
     loop_defer_cancel(a->in.loop, begin, a);
     loop_cancel(a->in.loop, a->back_off);
-    if (a->state == TURN_RUN) {
+    if (a->state == TURN_RUN || a->asking_box) {
         agent_enter(a, TURN_STOP); /* the box ends it */
         a->in.box_ops->cancel(a->in.box);
         return;
     }
-    if (a->asking)
-        a->in.model_ops->cancel(a->asking);
-    a->asking = NULL;
+    agent_hang_up(a);
     agent_finish_words(a, AGENT_CANCELLED, WORD_CANCELLED, by, NULL);
 }
 
@@ -258,10 +277,12 @@ void agent_free(struct agent *a)
     }
     free(a->cells);
     agent_plan_clear(a);
-    transcript_clear(&a->msgs);
+    talk_clear(&a->talk);
+    transcript_clear(&a->brief);
     free(a->codes.what);
     free(a->errors.what);
     free(a->stopped_by);
+    free(a->unsupported);
     free(a->answer);
     for (size_t i = 0; i < a->kept_n; i++)
         free(a->kept[i]);

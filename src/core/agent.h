@@ -6,6 +6,7 @@
  *             │ WAIT              │ at a limit
  *             ├─ text ─→ DONE     ▼
  *             └─ limit ─→ LAST: one ask with tools forbidden ─→ DONE
+ *   before THINK, when the conversation is too long: FIT, which asks for notes and variables
  *   cancelled while a cell runs: STOP, until the box has let go of it ─→ DONE
  *
  * The agent counts apart: failed cells in a row, malformed calls in a row, transport tries, steps, wall clock. Whatever
@@ -15,6 +16,7 @@
 #include "cell.h"
 #include "model.h"
 #include "sandbox.h"
+#include "tokens.h"
 #include "transcript.h"
 
 struct agent;
@@ -29,8 +31,11 @@ struct agent_input {
     struct model *model;
     const struct conf_model *section; /* of the model: its window */
     const struct sandbox_ops *box_ops;
-    struct box *box;                /* idle; the agent's alone until done() */
-    const struct transcript *turns; /* earlier turns, oldest first; read during agent_start only */
+    struct box *box;           /* idle; the agent's alone until done() */
+    struct token_scale *scale; /* of the model; may be NULL */
+    const char *notes;         /* of turns before `turns`; may be NULL; read during agent_start only, like these: */
+    const struct transcript *turns; /* earlier turns, oldest first */
+    const int64_t *turn_ids;        /* one each; NULL: none */
     size_t turn_n;
     const struct json *files; /* profiles, newest last; borrowed until done() */
     const char *request;      /* the strings are copied */
@@ -39,7 +44,10 @@ struct agent_input {
     const char *note;     /* for the model: what it should know about this turn ("variables are gone"); may be NULL */
     const char *language; /* "en", "zh" */
     const char *seed;     /* session and turn */
-    int first_cell;       /* number of the next cell */
+    /* JSON of an earlier cell (cell_to_json), *out NULL: none; the agent frees it. With the ud of the events. May be NULL. */
+    void (*cell_text)(void *ud, int number, char **out);
+    int first_cell; /* number of the next cell */
+    bool estimate;  /* a call whose cost was not reported counts by the estimate */
 };
 
 enum agent_phase { AGENT_THINKING, AGENT_RUNNING, AGENT_REPAIRING, AGENT_FINISHING };
@@ -65,13 +73,23 @@ struct agent_outcome {
     struct agent_cell *cells;
     size_t cell_n;
     struct model_usage usage;
-    int steps;     /* model calls that were answered */
-    bool box_lost; /* the sandbox failed: the box is of no use any more */
+    int steps;               /* model calls that were answered */
+    const char *unsupported; /* numbers of the answer that no output shows, "25, 30"; NULL: none */
+    bool box_lost;           /* the sandbox failed: the box is of no use any more */
 };
+
+enum agent_spending { SPEND_FREELY, SPEND_LAST, SPEND_NOTHING }; /* LAST: one more call, for a last word */
 
 struct agent_events {
     void (*progress)(void *ud, const struct agent_progress *p);
     void (*cell)(void *ud, const char *code, const struct cell *c); /* one cell is over; borrowed */
+    /* Earlier turns up to `noted` are carried by these notes from now on (NULL: no new ones), and those up to `shortened` are sent as
+     * transcript_shorten() leaves them: to be done again in later turns. Optional. */
+    void (*shortened)(void *ud, const char *notes, int64_t noted, int64_t shortened);
+    /* How much may still be spent on this turn; before each ask. Optional. */
+    enum agent_spending (*may_spend)(void *ud, int64_t in_tokens);
+    /* One call of the model is over and cost this. Optional. */
+    void (*spent)(void *ud, const struct model_usage *u);
     void (*done)(void *ud, struct agent_outcome *o); /* once, last, never from inside agent_start or agent_cancel */
 };
 

@@ -6,9 +6,11 @@
 #include "call_args.h"
 #include "loop.h"
 #include "prompt.h"
+#include "talk.h"
+#include "tokens.h"
 #include "words.h"
 
-enum turn_state { TURN_BUILD, TURN_THINK, TURN_WAIT, TURN_RUN, TURN_LAST, TURN_STOP, TURN_DONE, TURN_STATES };
+enum turn_state { TURN_BUILD, TURN_FIT, TURN_THINK, TURN_WAIT, TURN_RUN, TURN_LAST, TURN_STOP, TURN_DONE, TURN_STATES };
 
 /* Why no more is run. The first one counts. */
 enum turn_limit {
@@ -19,15 +21,20 @@ enum turn_limit {
     LIMIT_TIME,
     LIMIT_LOOP,
     LIMIT_EMPTY,
+    LIMIT_BUDGET,
     LIMITS
 };
+
+struct tool;
 
 /* One call of an answer, read. */
 struct planned_call {
     char *id;
     enum call_kind kind;
-    char *name; /* as the model called the tool */
-    char *code; /* CALL_CODE only */
+    char *name;              /* as the model called the tool */
+    char *code;              /* CALL_CODE only */
+    const struct tool *tool; /* CALL_OTHER only, with its arguments */
+    char *args;
 };
 
 /* What came how often in a row. */
@@ -44,10 +51,19 @@ struct agent {
     void *ud;
 
     enum turn_state state;
-    struct transcript msgs; /* system, earlier turns, and from turn_at on this one */
-    size_t turn_at;
+    struct talk talk;
     char nonce[PROMPT_NONCE_SIZE];
-    int64_t budget_tokens;
+
+    /* making it fit */
+    void (*fit_next)(struct agent *a); /* what it is made to fit for */
+    int64_t fit_to;                    /* tokens, as the model counts */
+    struct transcript brief;           /* what notes are asked about */
+    size_t brief_n;                    /* so many earlier turns */
+    bool asking_box;                   /* for the variables */
+    bool overflowed;                   /* the provider said that it was too long */
+    bool lost_context;                 /* the server dropped a part without a word: to be told */
+    int64_t asked_tokens;              /* estimate of what was last sent */
+    int64_t heard_bytes;               /* of the answer to it, so far */
 
     struct model_call *asking; /* NULL: none */
     loop_timer deadline, back_off;
@@ -60,6 +76,10 @@ struct agent {
     bool skip_rest; /* an earlier call of this answer failed */
     struct agent_cell *cells;
     size_t cell_n, cell_cap;
+
+    int64_t max_output; /* tokens of an answer, raised once when a call was cut; 0: as configured */
+    bool objected;      /* the model was asked once to stand by its answer */
+    char *unsupported;  /* numbers of the answer that no output shows; NULL: none */
 
     char *stopped_by; /* who cancelled; NULL: nobody */
     char *answer;
@@ -75,10 +95,25 @@ void agent_finish(struct agent *a, enum agent_status status, char *take_answer);
 void agent_finish_words(struct agent *a, enum agent_status status, enum word w, const char *x, const char *y);
 void agent_give_up(struct agent *a); /* a plain sentence for the limit that was reached */
 
+/* agent_fit.c */
+void agent_fit(struct agent *a, void (*next)(struct agent *a)); /* asks for notes and variables if need be, then next */
+void agent_fit_now(struct agent *a);                            /* with what can be done at once */
+void agent_fit_late(struct agent *a);                           /* the turn's time is over meanwhile */
+bool agent_fit_again(struct agent *a);       /* it was too long all the same; false: for the second time */
+int64_t agent_tokens(const struct agent *a); /* estimate of the next ask */
+int64_t agent_window(const struct agent *a); /* what may be sent, as the model counts */
+
 /* agent_think.c */
-void agent_think(struct agent *a);                       /* the next step */
-void agent_last(struct agent *a, enum turn_limit limit); /* one ask with tools forbidden */
-void agent_think_late(struct agent *a);                  /* the turn's time is over while the model is asked */
+void agent_count(struct agent *a, const struct model_usage *u); /* an answer came: what it cost, what it teaches */
+void agent_hang_up(struct agent *a);                            /* the model is not listened to any more */
+void agent_add_note(struct agent *a, char *take_text);          /* as a message of the service to the model */
+void agent_think(struct agent *a);                              /* the next step */
+void agent_last(struct agent *a, enum turn_limit limit);        /* one ask with tools forbidden */
+void agent_think_late(struct agent *a);                         /* the turn's time is over while the model is asked */
+/* agent_answer.c */
+/* The model's words, held against what was computed: given, given with a mark, or asked about once more. */
+void agent_answer(struct agent *a, struct model_answer *answer, enum agent_status status);
+bool agent_is_blank(const char *text);
 /* agent_run.c */
 void agent_plan(struct agent *a, struct model_answer *answer); /* reads the calls; history gets only what is valid */
 void agent_run(struct agent *a);                               /* from the plan's next call on */

@@ -117,18 +117,30 @@ static void end_line(struct str *out)
         str_putc(out, '\n');
 }
 
-/* Text of code or files. A copy of the nonce inside would let data close the marks: it goes. */
+/* A copy of the nonce inside would let data close the marks: it goes. */
+static void add_without(struct str *out, const char *at, const char *nonce)
+{
+    for (const char *copy = strstr(at, nonce); copy; copy = strstr(at, nonce)) {
+        str_add(out, at, (size_t)(copy - at));
+        at = copy + strlen(nonce);
+    }
+    str_puts(out, at);
+    end_line(out);
+}
+
+void result_add_data(struct str *out, const char *text, const char *nonce)
+{
+    str_printf(out, "<data nonce=%s>\n", nonce);
+    add_without(out, text, nonce);
+    str_printf(out, "</data nonce=%s>\n", nonce);
+}
+
+/* Text of code or files. */
 static void add_data(struct str *out, const char *text, const struct result_style *style)
 {
     AUTO(str_clear) struct str capped = STR_INIT(COLLAPSE_MAX);
     result_cap(&capped, text, style->head_bytes, style->tail_bytes);
-    const char *at = str_peek(&capped);
-    for (const char *copy = strstr(at, style->nonce); copy; copy = strstr(at, style->nonce)) {
-        str_add(out, at, (size_t)(copy - at));
-        at = copy + strlen(style->nonce);
-    }
-    str_puts(out, at);
-    end_line(out);
+    add_without(out, str_peek(&capped), style->nonce);
 }
 
 static void add_part(struct str *out, const char *heading, const char *text, const struct result_style *style)
@@ -221,7 +233,9 @@ static void add_artifacts(struct str *out, const struct cell *c)
         str_putc(out, '\n');
     }
     for (size_t i = 0; i < c->files.n && i < FILES_NAMED; i++)
-        str_printf(out, "file made (attached): %s, %" PRId64 " bytes\n", c->files.at[i].name, c->files.at[i].bytes);
+        str_printf(out, "file made (%s): %s, %" PRId64 " bytes\n",
+                   c->files.at[i].shown ? "the figure above, posted once" : "attached", c->files.at[i].name,
+                   c->files.at[i].bytes);
     if (c->files.n > FILES_NAMED)
         str_printf(out, "and %zu more files\n", c->files.n - FILES_NAMED);
 }
@@ -229,6 +243,11 @@ static void add_artifacts(struct str *out, const struct cell *c)
 static bool is_silent(const struct cell *c)
 {
     return !*c->out && !*c->err && !(c->result_text && *c->result_text) && !c->error_name;
+}
+
+static bool is_long(const char *text, const struct result_style *style)
+{
+    return text && strlen(text) > style->head_bytes + style->tail_bytes;
 }
 
 void result_for_model(struct str *out, const struct cell *c, const char *code, const struct result_style *style)
@@ -250,6 +269,9 @@ void result_for_model(struct str *out, const struct cell *c, const char *code, c
         add_brief(out, "note: ", c->notes[i], NOTE_BYTES);
         str_putc(out, '\n');
     }
+    if (is_long(c->out, style) || is_long(c->result_text, style))
+        str_printf(out, "note: read_more with {\"cell\":%d,\"offset\":%zu} reads on in what was left out\n", c->number,
+                   style->head_bytes);
     if (c->truncated)
         str_puts(out, "note: the output was longer than is kept\n");
     add_state(out, c);

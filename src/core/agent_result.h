@@ -14,6 +14,8 @@ bool result_failed(const struct cell *c);
 void result_for_model(struct str *out, const struct cell *c, const char *code, const struct result_style *style);
 /* The same cell as Markdown in the person's language. */
 void result_for_person(struct str *out, const struct cell *c, const char *language);
+/* Text of a tool between marks of data. */
+void result_add_data(struct str *out, const char *text, const char *nonce);
 /* What went wrong, on one line, so that equal failures are equal: "KeyError: 'x'", "oom". Caller frees. */
 char *result_signature(const struct cell *c);
 /* Appends text: long base64-like runs and repeated lines collapsed, then cut to head and tail with a mark of what is missing. */

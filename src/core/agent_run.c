@@ -5,6 +5,7 @@
 #include "agent_result.h"
 #include "conf.h"
 #include "log.h"
+#include "tool.h"
 
 enum {
     RESULT_MAX = 1 << 20,
@@ -31,6 +32,7 @@ void agent_plan_clear(struct agent *a)
         free(a->plan[i].id);
         free(a->plan[i].name);
         free(a->plan[i].code);
+        free(a->plan[i].args);
     }
     free(a->plan);
     a->plan = NULL;
@@ -68,21 +70,37 @@ static void replace(char **field, char *take_text)
     *field = take_text;
 }
 
+/* A tool of the table: its arguments as they are, when they are an object. */
+static bool plan_tool(struct agent *a, struct model_tool_call *c, const struct tool *t, bool cut)
+{
+    char *args = cut ? NULL : tool_args(c->args);
+    struct planned_call *p = plan_add(a, c->id, c->name);
+    p->kind = cut ? CALL_CUT : args ? CALL_OTHER : CALL_MALFORMED;
+    p->tool = t;
+    p->args = args;
+    const bool changed = !args || !c->args || strcmp(args, c->args) != 0;
+    replace(&c->args, xstrdup(args ? args : "{}"));
+    return changed;
+}
+
 /* Reads one call and puts into history what any provider accepts: our name, an id, valid JSON. Returns true when that changed it. */
 static bool plan_call(struct agent *a, struct model_tool_call *c, size_t i, bool cut)
 {
+    const struct tool *tool = tool_find(c->name);
     autofree char *received = c->args ? xstrdup(c->args) : xstrdup("");
     char *code = NULL;
+    if (!c->id || !*c->id) {
+        const size_t seed = strlen(a->in.seed);
+        replace(&c->id, xasprintf("call_%s_%d_%zu", a->in.seed + (seed > 12 ? seed - 12 : 0), a->steps, i + 1));
+    }
+    if (tool)
+        return plan_tool(a, c, tool, cut);
     enum call_kind kind = call_args_read(c->name ? c->name : "", c->args, &code);
     if (cut && kind == CALL_CODE) {
         free(code);
         code = NULL;
     }
     kind = cut ? CALL_CUT : kind;
-    if (!c->id || !*c->id) {
-        const size_t seed = strlen(a->in.seed);
-        replace(&c->id, xasprintf("call_%s_%d_%zu", a->in.seed + (seed > 12 ? seed - 12 : 0), a->steps, i + 1));
-    }
     struct planned_call *p = plan_add(a, c->id, c->name ? c->name : "");
     p->kind = kind;
     p->code = code;
@@ -118,7 +136,7 @@ void agent_plan(struct agent *a, struct model_answer *answer)
         changed |= plan_call(a, &m->calls[i], i, answer->stop == MODEL_STOP_LENGTH);
     if (changed) /* what the provider said is not what stands in history any more */
         replace(&m->raw, NULL);
-    transcript_take_msg(&a->msgs, m);
+    transcript_take_msg(&a->talk.msgs, m);
 }
 
 /* ---- results ---- */
@@ -126,7 +144,7 @@ void agent_plan(struct agent *a, struct model_answer *answer)
 static void add_result(struct agent *a, const struct planned_call *p, char *take_text, bool failed)
 {
     autofree char *text = take_text;
-    transcript_add_result(&a->msgs, p->id, text, failed);
+    transcript_add_result(&a->talk.msgs, p->id, text, failed);
 }
 
 static void add_note(struct str *out, const struct agent *a, enum prompt_note n)
@@ -267,6 +285,7 @@ static enum prompt_note note_for(enum call_kind kind)
     case CALL_UNKNOWN: return NOTE_UNKNOWN_TOOL;
     case CALL_NONE:
     case CALL_CODE:
+    case CALL_OTHER:
     case CALL_MALFORMED: break;
     }
     return NOTE_MALFORMED;
@@ -276,6 +295,8 @@ static void refuse_call(struct agent *a, const struct planned_call *p)
 {
     const char *name = is_tool_name(p->name) ? p->name : "?";
     add_result(a, p, prompts_note(a->in.prompts, note_for(p->kind), name, NULL), true);
+    if (p->kind == CALL_CUT && !a->max_output)
+        a->max_output = a->in.section->max_output_tokens * 2; /* once; and a shorter program is asked for */
     a->malformed++;
     a->skip_rest = true;
     if (a->limit == LIMIT_NONE && a->malformed >= a->in.conf->max_malformed)
@@ -288,12 +309,39 @@ static void skip_call(struct agent *a, const struct planned_call *p)
     add_result(a, p, prompts_note(a->in.prompts, why, NULL, NULL), true);
 }
 
+/* ---- tools that need no interpreter ---- */
+
+static void run_tool(struct agent *a, const struct planned_call *p)
+{
+    const struct tool_context context = {
+        .files = a->in.files,
+        .cells = a->cells,
+        .cell_n = a->cell_n,
+        .cell_text = a->in.cell_text,
+        .ud = a->ud,
+        .now_ms = time_unix_ms(),
+    };
+    AUTO(str_clear) struct str raw = STR_INIT(RESULT_MAX), text = STR_INIT(RESULT_MAX);
+    autofree char *what = xasprintf("%s %s", p->name, p->args);
+    const bool good = tool_run(&raw, p->tool, p->args, &context);
+    result_add_data(&text, str_peek(&raw), a->nonce);
+    const int same = repeated_add(&a->codes, what);
+    if (same >= LOOP_NOTE_TIMES)
+        add_note(&text, a, NOTE_SAME_CALL);
+    if (same >= LOOP_TIMES && a->limit == LIMIT_NONE)
+        a->limit = LIMIT_LOOP;
+    a->malformed = 0;
+    add_result(a, p, str_take(&text), !good);
+}
+
 void agent_run(struct agent *a)
 {
     for (; a->plan_at < a->plan_n; a->plan_at++) {
         const struct planned_call *p = &a->plan[a->plan_at];
         if (a->skip_rest || a->plan_at >= CALLS_MAX) {
             skip_call(a, p);
+        } else if (p->kind == CALL_OTHER) {
+            run_tool(a, p);
         } else if (p->kind != CALL_CODE) {
             refuse_call(a, p);
         } else {

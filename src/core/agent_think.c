@@ -1,10 +1,8 @@
 /* agent_think.c - asking the model: again after a transport error, once more after silence, for the last time at a limit. */
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include "agent_private.h"
-#include "answer.h"
 #include "conf.h"
 #include "log.h"
 
@@ -22,13 +20,21 @@ static void on_answer(void *ud, struct model_answer *answer, const struct err *e
 
 static void transport_failed(struct agent *a, const struct err *e);
 
+/* Text has come: from here on the peer has read the question, and counts it. */
+static void on_delta(void *ud, const char *text, size_t n)
+{
+    struct agent *a = ud;
+    (void)text;
+    a->heard_bytes += (int64_t)n;
+}
+
 static void ask(struct agent *a, enum model_tools tools)
 {
-    static const struct model_events events = { .done = on_answer };
+    static const struct model_events events = { .delta = on_delta, .done = on_answer };
     struct err e = { 0 };
     const struct model_ask question = {
-        .msgs = a->msgs.at,
-        .msg_n = a->msgs.n,
+        .msgs = a->talk.msgs.at,
+        .msg_n = a->talk.msgs.n,
         .tools = tools,
         .files = a->in.files,
         .schema = prompts_tools(a->in.prompts),
@@ -36,23 +42,84 @@ static void ask(struct agent *a, enum model_tools tools)
         .cell = a->cell_n ? &a->cells[a->cell_n - 1].cell : NULL,
         .language = a->in.language,
         .seed = a->in.seed,
+        .max_output = a->max_output,
     };
+    a->asked_tokens = agent_tokens(a);
+    a->heard_bytes = 0;
     if (a->in.model_ops->ask(&a->asking, a->in.model, &question, &events, a, &e) < 0) {
         a->asking = NULL;
         transport_failed(a, &e);
     }
 }
 
-void agent_think(struct agent *a)
+static enum agent_spending may_spend(struct agent *a)
 {
-    if (a->steps >= a->in.conf->max_steps) {
-        agent_last(a, LIMIT_STEPS);
+    return a->ev.may_spend ? a->ev.may_spend(a->ud, tokens_scaled(a->in.scale, agent_tokens(a))) : SPEND_FREELY;
+}
+
+static void ask_next(struct agent *a)
+{
+    switch (may_spend(a)) {
+    case SPEND_NOTHING:
+        a->limit = LIMIT_BUDGET;
+        agent_give_up(a);
         return;
+    case SPEND_LAST: agent_last(a, LIMIT_BUDGET); return;
+    case SPEND_FREELY: break;
     }
     agent_enter(a, TURN_THINK);
     agent_tell(a, a->repairs ? AGENT_REPAIRING : AGENT_THINKING);
-    prompt_squeeze(&a->msgs, a->turn_at, a->budget_tokens, a->in.prompts);
     ask(a, MODEL_TOOLS_AUTO);
+}
+
+void agent_think(struct agent *a)
+{
+    if (a->steps >= a->in.conf->max_steps)
+        agent_last(a, LIMIT_STEPS);
+    else
+        agent_fit(a, ask_next);
+}
+
+/* ---- what it costs ---- */
+
+static void spend(struct agent *a, const struct model_usage *u)
+{
+    a->usage.in += u->in;
+    a->usage.cached += u->cached;
+    a->usage.out += u->out;
+    if (a->ev.spent && u->in + u->out)
+        a->ev.spent(a->ud, u);
+}
+
+void agent_count(struct agent *a, const struct model_usage *u)
+{
+    const struct token_scale *known = a->in.scale;
+    if (!tokens_learn(a->in.scale, a->asked_tokens, u->in)) {
+        log_warn("model_lost_context", KV_S("turn", a->in.seed), KV_I("estimated", a->asked_tokens),
+                 KV_I("reported", u->in));
+        a->lost_context = !known->told;
+        a->in.scale->told = true;
+    }
+    spend(a, u);
+}
+
+/* A call that breaks off was read by the peer all the same once it had begun to answer: counted by the estimate. */
+static void count_broken(struct agent *a)
+{
+    const struct model_usage u = { .in = tokens_scaled(a->in.scale, a->asked_tokens), .out = a->heard_bytes / 4 + 1 };
+    if (a->heard_bytes)
+        spend(a, &u);
+    a->heard_bytes = 0;
+}
+
+void agent_hang_up(struct agent *a)
+{
+    loop_cancel(a->in.loop, a->back_off);
+    if (!a->asking)
+        return;
+    a->in.model_ops->cancel(a->asking);
+    a->asking = NULL;
+    count_broken(a);
 }
 
 /* ---- when the transport fails ---- */
@@ -65,10 +132,36 @@ static void on_back_off(void *ud)
     ask(a, MODEL_TOOLS_AUTO);
 }
 
+/* What was sent did not fit: it is made shorter, once. */
+static void on_shorter(void *ud)
+{
+    struct agent *a = ud;
+    a->back_off = 0;
+    if (a->state == TURN_LAST) {
+        agent_fit_now(a);
+        ask(a, MODEL_TOOLS_NONE);
+    } else {
+        agent_fit(a, ask_next);
+    }
+}
+
+static void ask_shorter(struct agent *a)
+{
+    if (agent_fit_again(a))
+        a->back_off = loop_after(a->in.loop, 0, on_shorter, a);
+    else
+        agent_finish_words(a, AGENT_FAILED, WORD_TOO_LONG, NULL, NULL);
+}
+
 static void transport_failed(struct agent *a, const struct err *e)
 {
     a->tries++;
+    count_broken(a);
     log_warn("model_failed", KV_S("turn", a->in.seed), KV_I("try", a->tries), KV_E(e));
+    if (model_err_too_long(e)) {
+        ask_shorter(a);
+        return;
+    }
     if (a->state == TURN_LAST) {
         agent_give_up(a);
         return;
@@ -85,47 +178,18 @@ static void transport_failed(struct agent *a, const struct err *e)
 
 /* ---- what came back ---- */
 
-static bool is_blank(const char *text)
-{
-    while (text && *text && isspace((unsigned char)*text))
-        text++;
-    return !text || !*text;
-}
-
 /* Consecutive messages of people would have to be merged by every provider: merged here. */
-static void add_user_note(struct agent *a, char *take_text)
+void agent_add_note(struct agent *a, char *take_text)
 {
-    struct model_msg *last = &a->msgs.at[a->msgs.n - 1];
+    struct model_msg *last = &a->talk.msgs.at[a->talk.msgs.n - 1];
     autofree char *text = take_text;
     if (last->role != MODEL_USER) {
-        transcript_add(&a->msgs, MODEL_USER, text);
+        transcript_add(&a->talk.msgs, MODEL_USER, text);
         return;
     }
     char *both = xasprintf("%s\n\n%s", last->text, text);
     free(last->text);
     last->text = both;
-}
-
-/* History keeps what people were shown: a link that leads nowhere would only be learned from. */
-static void finish_text(struct agent *a, struct model_answer *answer, enum agent_status status)
-{
-    struct model_msg *m = &answer->msg;
-    autofree char *clean = answer_clean(m->text, a->cells, a->cell_n, a->in.language);
-    if (is_blank(clean)) {
-        free(clean);
-        clean = words(WORD_SEE_FIGURE, a->in.language, NULL, NULL);
-    }
-    if (strcmp(clean, m->text) != 0) {
-        free(m->text);
-        free(m->raw);
-        m->text = xstrdup(clean);
-        m->raw = NULL;
-    }
-    transcript_take_msg(&a->msgs, m);
-    if (answer->stop == MODEL_STOP_LENGTH)
-        agent_finish_words(a, status, WORD_ANSWER_CUT, clean, NULL);
-    else
-        agent_finish(a, status, take(clean));
 }
 
 static void take_silence(struct agent *a)
@@ -134,7 +198,7 @@ static void take_silence(struct agent *a)
         agent_last(a, LIMIT_EMPTY);
         return;
     }
-    add_user_note(a, prompts_note(a->in.prompts, NOTE_EMPTY, NULL, NULL));
+    agent_add_note(a, prompts_note(a->in.prompts, NOTE_EMPTY, NULL, NULL));
     agent_think(a);
 }
 
@@ -142,10 +206,10 @@ static void take_refusal(struct agent *a, struct model_answer *answer)
 {
     answer->stop = MODEL_STOP_END;
     answer->msg.call_n = 0;
-    if (is_blank(answer->msg.text))
+    if (agent_is_blank(answer->msg.text))
         agent_finish_words(a, AGENT_REFUSED, WORD_REFUSED, NULL, NULL);
     else
-        finish_text(a, answer, AGENT_REFUSED);
+        agent_answer(a, answer, AGENT_REFUSED);
 }
 
 static void take_step(struct agent *a, struct model_answer *answer)
@@ -158,10 +222,10 @@ static void take_step(struct agent *a, struct model_answer *answer)
     if (a->plan_n) {
         agent_enter(a, TURN_RUN);
         agent_run(a);
-    } else if (is_blank(answer->msg.text)) {
+    } else if (agent_is_blank(answer->msg.text)) {
         take_silence(a);
     } else {
-        finish_text(a, answer, AGENT_ANSWERED);
+        agent_answer(a, answer, AGENT_ANSWERED);
     }
 }
 
@@ -171,14 +235,25 @@ static void take_last(struct agent *a, struct model_answer *answer)
     autofree char *code = NULL;
     const bool in_trouble = a->repairs || a->malformed || a->limit == LIMIT_EMPTY;
     const char *text = answer->msg.text;
-    if (is_blank(text) || call_from_text(text, &code) != CALL_NONE) {
+    if (agent_is_blank(text) || call_from_text(text, &code) != CALL_NONE) {
         agent_give_up(a);
         return;
     }
     struct model_answer words_only = { .stop = answer->stop,
                                        .msg = { .role = MODEL_ASSISTANT, .text = take(answer->msg.text) } };
-    finish_text(a, &words_only, in_trouble ? AGENT_FAILED : AGENT_ANSWERED);
+    agent_answer(a, &words_only, in_trouble ? AGENT_FAILED : AGENT_ANSWERED);
     model_msg_clear(&words_only.msg);
+}
+
+/* A server that reports nothing is counted by the estimate where money or tokens are watched. */
+static void count_answer(struct agent *a, const struct model_answer *answer)
+{
+    struct model_usage u = answer->usage;
+    if (u.in + u.out == 0 && a->heard_bytes && a->ev.may_spend && a->in.estimate) {
+        u.in = tokens_scaled(a->in.scale, a->asked_tokens);
+        u.out = tokens_of_text(answer->msg.text);
+    }
+    agent_count(a, &u);
 }
 
 static void on_answer(void *ud, struct model_answer *answer, const struct err *e)
@@ -191,9 +266,7 @@ static void on_answer(void *ud, struct model_answer *answer, const struct err *e
     }
     a->steps++;
     a->tries = 0;
-    a->usage.in += answer->usage.in;
-    a->usage.cached += answer->usage.cached;
-    a->usage.out += answer->usage.out;
+    count_answer(a, answer);
     if (a->state == TURN_LAST)
         take_last(a, answer);
     else
@@ -208,7 +281,7 @@ static char *last_request(const struct agent *a)
         [LIMIT_NONE] = NOTE_FINAL_EMPTY,          [LIMIT_REPAIRS] = NOTE_FINAL_REPAIRS,
         [LIMIT_MALFORMED] = NOTE_FINAL_MALFORMED, [LIMIT_STEPS] = NOTE_FINAL_STEPS,
         [LIMIT_TIME] = NOTE_FINAL_TIME,           [LIMIT_LOOP] = NOTE_FINAL_LOOP,
-        [LIMIT_EMPTY] = NOTE_FINAL_EMPTY,
+        [LIMIT_EMPTY] = NOTE_FINAL_EMPTY,         [LIMIT_BUDGET] = NOTE_FINAL_BUDGET,
     };
     const int64_t count[LIMITS] = {
         [LIMIT_REPAIRS] = a->repairs,
@@ -235,17 +308,19 @@ void agent_last(struct agent *a, enum turn_limit limit)
     agent_enter(a, TURN_LAST);
     log_info("turn_limit", KV_S("turn", a->in.seed), KV_I("limit", limit), KV_I("steps", a->steps));
     agent_tell(a, AGENT_FINISHING);
-    add_user_note(a, last_request(a));
-    prompt_squeeze(&a->msgs, a->turn_at, a->budget_tokens, a->in.prompts);
+    agent_add_note(a, last_request(a));
+    agent_fit_now(a);
     loop_cancel(a->in.loop, a->deadline);
     a->deadline = loop_after(a->in.loop, LAST_WORD_MS, on_last_deadline, a);
-    ask(a, MODEL_TOOLS_NONE);
+    if (may_spend(a) == SPEND_NOTHING)
+        agent_give_up(a);
+    else
+        ask(a, MODEL_TOOLS_NONE);
 }
 
 void agent_think_late(struct agent *a)
 {
-    a->in.model_ops->cancel(a->asking);
-    a->asking = NULL;
+    agent_hang_up(a);
     a->deadline = 0;
     if (a->state == TURN_LAST)
         agent_give_up(a);

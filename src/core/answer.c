@@ -1,7 +1,8 @@
-/* answer.c - links that lead nowhere, and pictures that would call out. */
+/* answer.c - links that lead nowhere, pictures that would call out, names that would call people. */
 #include "answer.h"
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 #include "str.h"
 #include "words.h"
 
@@ -88,12 +89,17 @@ static bool was_made(const struct link *l, const char *name, const struct agent_
 }
 
 /* Names that could be read as Markdown are none that a person would look for. */
+static bool is_showable(const char *name)
+{
+    return *name && !strpbrk(name, "`[]<>\n");
+}
+
 static void note_missing(struct missing *m, const char *name)
 {
     for (size_t i = 0; i < m->n; i++)
         if (strcmp(m->names[i], name) == 0)
             return;
-    if (*name && !strpbrk(name, "`[]<>\n") && m->n < MISSING_MAX)
+    if (is_showable(name) && m->n < MISSING_MAX)
         m->names[m->n++] = xstrdup(name);
 }
 
@@ -124,10 +130,43 @@ static void add_link_in(struct str *out, const struct link *l, struct missing *m
                         size_t cell_n)
 {
     autofree char *name = linked_name(l);
-    if (!was_made(l, name, cells, cell_n))
+    const bool made = was_made(l, name, cells, cell_n);
+    if (!made)
         note_missing(m, name);
-    if (!l->picture)
-        str_add(out, l->text, l->text_n);
+    if (l->picture)
+        return;
+    str_add(out, l->text, l->text_n);
+    if (made && is_showable(name) && !memmem(l->text, l->text_n, name, strlen(name)))
+        str_printf(out, "%s`%s`", l->text_n ? ": " : "", name); /* what is attached, by its name */
+}
+
+/* ---- people are called by people only (specs: prompt injection) ---- */
+
+static bool leads_to_person(const struct link *l)
+{
+    return begins(l, "https://matrix.to/#/") || begins(l, "http://matrix.to/#/") || begins(l, "matrix:");
+}
+
+/* @room and its like, Slack's <!channel> and <@U1>, and tags that load something: bent so that they are only words. Returns the
+ * bytes read, 0 when nothing of that begins here. */
+static size_t add_bent(struct str *out, const char *at)
+{
+    static const char gap[] = "\xe2\x80\x8b"; /* zero width */
+    static const char *const calls[] = { "@room", "@here", "@channel", "@everyone", "@all" };
+    static const char *const tags[] = { "<!", "<@", "<img", "<iframe", "<video", "<audio", "<object", "<embed" };
+    for (size_t i = 0; i < countof(calls); i++) {
+        if (strncasecmp(at, calls[i], strlen(calls[i])) != 0 || isalnum((unsigned char)at[strlen(calls[i])]))
+            continue;
+        str_printf(out, "@%s", gap);
+        return 1;
+    }
+    for (size_t i = 0; i < countof(tags); i++) {
+        if (strncasecmp(at, tags[i], strlen(tags[i])) != 0)
+            continue;
+        str_puts(out, "&lt;");
+        return 1;
+    }
+    return 0;
 }
 
 /* No "!" is left right before a "[": whatever follows, it is no picture. */
@@ -172,12 +211,18 @@ static const char *add_next(struct str *out, const char *at, struct missing *m, 
             add_link_in(out, &l, m, cells, cell_n);
             return l.end;
         }
+        if (whole && leads_to_person(&l)) {
+            str_add(out, l.text, l.text_n);
+            return l.end;
+        }
         add_bracket(out, *at == '!', whole);
         return at + (*at == '!') + 1;
     }
     if (*at == 's' && strncmp(at, address, strlen(address)) == 0)
         return at + strlen(address);
-    str_putc(out, *at);
+    const size_t bent = add_bent(out, at);
+    if (!bent)
+        str_putc(out, *at);
     return at + 1;
 }
 

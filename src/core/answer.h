@@ -4,7 +4,8 @@
 #include "agent.h"
 
 /* Figures and files are attached by us, so links and pictures that point into the box lead nowhere (reports: 9): their text
- * stays, their address goes, and a name that was never written is said to be missing. Pictures from elsewhere become plain
- * links: nothing is loaded from the network because a model said so. Caller frees. */
+ * stays, their address becomes the name of the attached file, and a name that was never written is said to be missing. Pictures
+ * from elsewhere become plain links: nothing is loaded from the network because a model said so; @room, pills and the like
+ * become words: only people call people. Caller frees. */
 char *answer_clean(const char *markdown, const struct agent_cell *cells, size_t cell_n, const char *language);
 #endif

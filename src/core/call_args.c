@@ -37,14 +37,30 @@ static bool starts(struct slice s, const char *prefix)
     return s.n >= n && memcmp(s.at, prefix, n) == 0;
 }
 
-static bool is_our_tool(const char *name)
+static bool is_one_of(const char *const *names, size_t n, const char *name)
 {
-    static const char *const names[] = { CALL_TOOL, "python",           "python3",  "execute", "exec",
-                                         "code",    "code_interpreter", "run_code", "ipython" };
-    for (size_t i = 0; i < countof(names); i++)
+    for (size_t i = 0; i < n; i++)
         if (strcmp(names[i], name) == 0)
             return true;
     return false;
+}
+
+/* What other houses call the same thing. */
+static bool is_our_tool(const char *name)
+{
+    static const char *const names[] = {
+        CALL_TOOL, "python",   "python3",          "execute",        "exec", "code",
+        "ipython", "run_code", "code_interpreter", "execute_python", "run",  "python_interpreter",
+        "jupyter", "run_cell", "execute_code",     "python_repl",
+    };
+    return is_one_of(names, countof(names), name);
+}
+
+static bool is_shell(const char *name)
+{
+    static const char *const names[] = { "bash",      "execute_bash",  "shell",    "sh",          "run_bash",
+                                         "run_shell", "execute_shell", "terminal", "run_command", "run_shell_command" };
+    return is_one_of(names, countof(names), name);
 }
 
 /* True when text ends inside an object, an array or a string, read as JSON would read it. */
@@ -113,6 +129,27 @@ static enum call_kind read_lines(const struct json *lines, char **code)
     return give_code(str_peek(&all), all.len, code);
 }
 
+/* Commands for a shell run as a cell of IPython's: the box is the same, and so are its walls. */
+static enum call_kind give_shell(const char *text, char **code)
+{
+    char *plain = NULL;
+    const enum call_kind kind = give_code(text, strlen(text), &plain);
+    if (kind == CALL_CODE)
+        *code = xasprintf("%%%%bash\n%s", plain);
+    free(plain);
+    return kind;
+}
+
+/* What "language" says of the program; CALL_NONE: it is Python, or nothing is said. */
+static enum call_kind read_language(const struct json *o, const char *program, char **code)
+{
+    static const char *const python[] = { "python", "python3", "py", "Python", "ipython", "" };
+    const char *language = json_str_or(o, "language", "");
+    if (is_one_of(python, countof(python), language))
+        return CALL_NONE;
+    return is_shell(language) ? give_shell(program, code) : CALL_UNKNOWN;
+}
+
 /* The program, or text that wraps it one level deeper: then CALL_NONE and *inner, which the caller frees. */
 static enum call_kind read_object(const struct json *o, char **code, char **inner)
 {
@@ -120,8 +157,10 @@ static enum call_kind read_object(const struct json *o, char **code, char **inne
     for (int level = 0; level < UNWRAP_MAX && json_type(o) == JSON_OBJECT; level++) {
         for (size_t i = 0; i < countof(keys); i++) {
             const struct json *v = json_get(o, keys[i]);
-            if (json_type(v) == JSON_STRING)
-                return give_code(json_text(v), strlen(json_text(v)), code);
+            if (json_type(v) == JSON_STRING) {
+                const enum call_kind other = read_language(o, json_text(v), code);
+                return other != CALL_NONE ? other : give_code(json_text(v), strlen(json_text(v)), code);
+            }
             if (json_type(v) == JSON_ARRAY)
                 return read_lines(v, code);
         }
@@ -187,8 +226,25 @@ static enum call_kind read_text(const char *text, char **code)
     return CALL_MALFORMED;
 }
 
+/* {"command":"ls"} */
+static enum call_kind read_shell(const char *args, char **code)
+{
+    static const char *const keys[] = { "command", "cmd", "script", "code", "input" };
+    const struct slice s = trimmed(args, strlen(args));
+    autojson struct json *o = NULL;
+    struct err ignored = { 0 };
+    if (json_parse(&o, s.at, s.n, ARGS_MAX, &ignored) < 0)
+        return is_open(s) && means_object(s) ? CALL_CUT : means_object(s) ? CALL_MALFORMED : give_shell(args, code);
+    for (size_t i = 0; i < countof(keys); i++)
+        if (json_str_or(o, keys[i], NULL))
+            return give_shell(json_str_or(o, keys[i], ""), code);
+    return CALL_MALFORMED;
+}
+
 enum call_kind call_args_read(const char *name, const char *args, char **code)
 {
+    if (is_shell(name))
+        return read_shell(args ? args : "", code);
     if (!is_our_tool(name))
         return CALL_UNKNOWN;
     return read_text(args ? args : "", code);

@@ -14,9 +14,11 @@ enum call_kind {
     CALL_CUT,       /* ends in the middle of an object, array or string: must not run */
     CALL_MALFORMED, /* whole, but no program can be read from it */
     CALL_UNKNOWN,   /* a tool that does not exist */
+    CALL_OTHER,     /* another tool of ours (tool.h); never returned from here */
 };
 
-/* args as received, NULL counts as "". On CALL_CODE the caller frees *code: valid UTF-8, never blank. */
+/* Shell commands, as models send them to tools of other houses (execute_bash, {"command"}), become a %%bash cell; a program in
+ * another language is CALL_UNKNOWN. args as received, NULL counts as "". On CALL_CODE the caller frees *code: valid UTF-8, never blank. */
 enum call_kind call_args_read(const char *name, const char *args, char **code);
 /* A whole message that is nothing but one call written out: {"name","arguments"} or <tool_call>...</tool_call>. */
 enum call_kind call_from_text(const char *text, char **code);

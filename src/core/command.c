@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include "conf.h"
 #include "json.h"
 #include "log.h"
@@ -123,15 +124,15 @@ static void run_history(struct request *r, const char *arg)
 
 /* ---- asked of the session ---- */
 
+/* What runs, whoever asked for it. What waits was asked on purpose, often in place of what runs: that goes only when it is said. */
 static void run_stop(struct request *r, const char *arg)
 {
     struct session *s = r->session;
-    (void)arg;
-    if (!s->turn) {
-        say(r, WORD_NOTHING_RUNS, NULL, NULL);
-        return;
-    }
-    turn_cancel(s, r->name, false); /* the turn's own answer says the rest */
+    const size_t dropped = strcasecmp(arg, "all") == 0 ? session_drop_requests(s, r->sender) : 0;
+    if (s->turn)
+        turn_cancel(s, r->name, false); /* the turn's own answer says the rest */
+    else
+        say(r, dropped ? WORD_STOPPING : WORD_NOTHING_RUNS, NULL, NULL);
 }
 
 /* The last question anew, as this person's own. */
@@ -156,7 +157,26 @@ static void run_rerun(struct request *r, const char *arg)
 static void run_usage(struct request *r, const char *arg)
 {
     (void)arg;
-    session_notice(r->session, r, words_n(WORD_USAGE, r->language, r->session->turns, r->session->tokens));
+    session_notice(r->session, r, session_usage_text(r));
+}
+
+static void run_limits(struct request *r, const char *arg)
+{
+    (void)arg;
+    session_notice(r->session, r, session_limits_text(r));
+}
+
+static void run_forget(struct request *r, const char *arg)
+{
+    struct session *s = r->session;
+    struct err e = { 0 };
+    (void)arg;
+    if (store_forget(s->hub->parts.store, s->row.id, &e) < 0) {
+        log_error("not_forgotten", KV_S("session", s->row.id), KV_E(&e));
+        say(r, WORD_TRY_AGAIN, NULL, NULL);
+        return;
+    }
+    say(r, WORD_FORGOTTEN, NULL, NULL);
 }
 
 static char *model_names(const struct conf *c)
@@ -221,7 +241,7 @@ static void on_errand(void *ud, const struct box_reply *reply, const struct err 
 {
     struct request *r = ud;
     struct session *s = r->session;
-    if (e) {
+    if (!reply) {
         log_warn("errand_failed", KV_S("session", s->row.id), KV_S("command", r->command->name), KV_E(e));
         say(r, WORD_TRY_AGAIN, NULL, NULL);
     } else {
@@ -251,13 +271,17 @@ static const struct command commands[] = {
     /* sorted by name */
     { "code", NULL, run_code, BOX_OP_CELL, NULL, "the programs that were run", "运行过的程序" },
     { "files", NULL, run_files, BOX_OP_CELL, NULL, "the files of this conversation", "这个会话里的文件" },
+    { "forget", NULL, run_forget, BOX_OP_CELL, NULL, "forget what was said, keep files and variables",
+      "忘记说过的内容，保留文件和变量" },
     { "help", NULL, run_help, BOX_OP_CELL, NULL, "this list", "显示这个列表" },
     { "history", NULL, run_history, BOX_OP_CELL, NULL, "the last questions", "最近的问题" },
+    { "limits", NULL, run_limits, BOX_OP_CELL, NULL, "what may be used, and what of it is", "限额和已用量" },
     { "model", "NAME", run_model, BOX_OP_CELL, NULL, "which model answers; with a name: change it",
       "当前使用的模型；加上名称可切换" },
     { "rerun", NULL, run_rerun, BOX_OP_CELL, NULL, "put the last question again", "重新回答上一个问题" },
     { "reset", NULL, NULL, BOX_OP_RESET, show_reset, "forget all variables, keep the files", "清空变量，保留文件" },
-    { "stop", NULL, run_stop, BOX_OP_CELL, NULL, "stop what is running", "停止正在运行的任务" },
+    { "stop", "[all]", run_stop, BOX_OP_CELL, NULL, "stop what is running; all: and what you have waiting",
+      "停止正在运行的任务；all：连同你排队的问题" },
     { "usage", NULL, run_usage, BOX_OP_CELL, NULL, "answers and tokens so far", "目前的回答次数和 token 用量" },
     { "vars", NULL, NULL, BOX_OP_VARS, show_vars, "the variables that exist now", "当前的变量" },
 };

@@ -8,13 +8,15 @@
 #include "conf.h"
 #include "json.h"
 #include "prompts.h"
+#include "tokens.h"
 #include "words.h"
 
 enum { PROMPT_FILE_MAX = 256 << 10 };
 
 struct prompts {
-    char *system;
+    char *system, *summary;
     struct json *tools;
+    int64_t tools_tokens;
     char *notes[NOTES];
 };
 
@@ -32,11 +34,16 @@ static const struct {
     [NOTE_SAME_ERROR] = { "repair.md", "same_error" },
     [NOTE_SAME_CALL] = { "repair.md", "same_call" },
     [NOTE_EMPTY] = { "repair.md", "empty" },
+    [NOTE_NOT_RUN] = { "repair.md", "not_run" },
+    [NOTE_UNSUPPORTED] = { "repair.md", "unsupported" },
     [NOTE_RESTARTED] = { "repair.md", "restarted" },
     [NOTE_EDITED] = { "repair.md", "edited" },
     [NOTE_SANDBOX] = { "repair.md", "sandbox" },
     [NOTE_FILES_BRIEF] = { "repair.md", "files_brief" },
     [NOTE_SQUEEZED] = { "repair.md", "squeezed" },
+    [NOTE_SUMMARY] = { "repair.md", "summary" },
+    [NOTE_SUMMARY_TAKEN] = { "repair.md", "summary_taken" },
+    [NOTE_FINAL_BUDGET] = { "final.md", "budget" },
     [NOTE_FINAL_REPAIRS] = { "final.md", "repairs" },
     [NOTE_FINAL_MALFORMED] = { "final.md", "malformed" },
     [NOTE_FINAL_STEPS] = { "final.md", "steps" },
@@ -103,6 +110,23 @@ static int load_tools(struct prompts *p, const char *dir, struct err *e)
         return err_wrap(e, "prompts: tools.json");
     if (json_type(p->tools) != JSON_ARRAY || json_len(p->tools) == 0)
         return err_set(e, ERR_CONFIG, "prompts: tools.json must be a list of tools");
+    p->tools_tokens = tokens_of_text(str_peek(&text));
+    return 0;
+}
+
+/* What an operator says the data is about; a word, so that it names nothing outside its folder. */
+static int add_domain(struct str *system, const char *dir, const char *domain, struct err *e)
+{
+    AUTO(str_clear) struct str text = STR_INIT(PROMPT_FILE_MAX);
+    static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    if (!*domain)
+        return 0;
+    if (strspn(domain, good) != strlen(domain))
+        return err_set(e, ERR_CONFIG, "agent.domain must be the name of a file in prompts/domains, without .md");
+    autofree char *name = xasprintf("domains/%s.md", domain);
+    if (read_prompt(&text, dir, name, e) < 0)
+        return err_wrap(e, "agent.domain");
+    str_printf(system, "\n%s", str_peek(&text));
     return 0;
 }
 
@@ -110,12 +134,21 @@ static int load_system(struct prompts *p, const char *dir, const struct conf *c,
 {
     AUTO(str_clear) struct str text = STR_INIT(PROMPT_FILE_MAX);
     char timeout[32], memory[32];
-    if (read_prompt(&text, dir, "system.md", e) < 0)
+    if (read_prompt(&text, dir, "system.md", e) < 0 || add_domain(&text, dir, c->domain, e) < 0)
         return -1;
     (void)snprintf(timeout, sizeof(timeout), "%" PRId64 " seconds", c->cell_timeout_ms / 1000);
     (void)snprintf(memory, sizeof(memory), "%" PRId64 " MB of memory", c->memory_bytes >> 20);
     const char *const pairs[][2] = { { "cell_timeout", timeout }, { "memory", memory }, { NULL, NULL } };
     p->system = words_fill(str_peek(&text), "{{", "}}", pairs);
+    return 0;
+}
+
+static int load_summary(struct prompts *p, const char *dir, struct err *e)
+{
+    AUTO(str_clear) struct str text = STR_INIT(PROMPT_FILE_MAX);
+    if (read_prompt(&text, dir, "summary.md", e) < 0)
+        return -1;
+    p->summary = str_take(&text);
     return 0;
 }
 
@@ -126,7 +159,7 @@ int prompts_load(struct prompts **out, const struct conf *c, struct err *e)
         return -1;
     struct prompts *p = xcalloc(1, sizeof(*p));
     if (load_system(p, dir, c, e) < 0 || load_notes(p, dir, "repair.md", e) < 0 ||
-        load_notes(p, dir, "final.md", e) < 0 || load_tools(p, dir, e) < 0) {
+        load_notes(p, dir, "final.md", e) < 0 || load_tools(p, dir, e) < 0 || load_summary(p, dir, e) < 0) {
         prompts_free(p);
         return -1;
     }
@@ -142,6 +175,7 @@ void prompts_free(struct prompts *p)
         free(p->notes[i]);
     json_free(p->tools);
     free(p->system);
+    free(p->summary);
     free(p);
 }
 
@@ -155,6 +189,16 @@ const char *prompts_system(const struct prompts *p)
 const struct json *prompts_tools(const struct prompts *p)
 {
     return p->tools;
+}
+
+int64_t prompts_tools_tokens(const struct prompts *p)
+{
+    return p->tools_tokens;
+}
+
+const char *prompts_summary(const struct prompts *p)
+{
+    return p->summary;
 }
 
 char *prompts_note(const struct prompts *p, enum prompt_note n, const char *a, const char *b)

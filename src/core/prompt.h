@@ -4,7 +4,7 @@
  * things come last: providers keep what they have read of a prefix that does not change. */
 #ifndef PROMPT_H
 #define PROMPT_H
-#include "transcript.h"
+#include "talk.h"
 #include "str.h"
 
 struct conf;
@@ -13,11 +13,13 @@ struct prompts;
 
 /* ---- wording ---- */
 
-/* Reads system.md, repair.md, final.md and tools.json. ERR_CONFIG names the file and what it lacks. */
+/* Reads system.md, summary.md, repair.md, final.md and tools.json. ERR_CONFIG names the file and what it lacks. */
 must_check int prompts_load(struct prompts **out, const struct conf *c, struct err *e);
 void prompts_free(struct prompts *p); /* NULL is fine */
 const char *prompts_system(const struct prompts *p);
 const struct json *prompts_tools(const struct prompts *p);
+int64_t prompts_tools_tokens(const struct prompts *p); /* estimate of the tools' descriptions */
+const char *prompts_summary(const struct prompts *p);  /* the wish for notes */
 
 enum prompt_note {
     /* repair.md */
@@ -32,11 +34,15 @@ enum prompt_note {
     NOTE_SAME_ERROR,
     NOTE_SAME_CALL,
     NOTE_EMPTY,
+    NOTE_NOT_RUN,
+    NOTE_UNSUPPORTED, /* a: numbers */
     NOTE_RESTARTED,
     NOTE_EDITED,
     NOTE_SANDBOX,
     NOTE_FILES_BRIEF,
     NOTE_SQUEEZED,
+    NOTE_SUMMARY, /* a: notes */
+    NOTE_SUMMARY_TAKEN,
     /* final.md */
     NOTE_FINAL_REPAIRS,   /* a: how many */
     NOTE_FINAL_MALFORMED, /* a: how many */
@@ -44,6 +50,7 @@ enum prompt_note {
     NOTE_FINAL_TIME,      /* a: seconds */
     NOTE_FINAL_LOOP,
     NOTE_FINAL_EMPTY,
+    NOTE_FINAL_BUDGET,
     NOTE_FINAL_ASK,
     NOTES,
 };
@@ -58,23 +65,17 @@ void prompt_nonce(char out[PROMPT_NONCE_SIZE]);
 
 struct prompt_turn {
     const struct prompts *prompts;
+    const char *notes;              /* of turns before `turns`; may be NULL */
     const struct transcript *turns; /* earlier ones, oldest first */
+    const int64_t *turn_ids;        /* may be NULL */
     size_t turn_n;
     const struct json *files; /* profiles (docs/profile.md), newest last; may be NULL */
     const char *asker, *request;
     const char *note; /* may be NULL */
     const char *nonce;
-    int64_t budget_tokens; /* the model's window without room for its answer */
 };
-/* Fills out (empty) with system, as many whole earlier turns as fit, and the request with what is new about files. Returns the
- * index of the request. */
-size_t prompt_assemble(struct transcript *out, const struct prompt_turn *t);
-/* Shortens old tool results from index `from` on, never the newest two, until the whole fits the budget or none is left. */
-void prompt_squeeze(struct transcript *t, size_t from, int64_t budget_tokens, const struct prompts *p);
-
-/* Tokens, estimated without a tokenizer to within 10-20 % (specs: context management). */
-int64_t prompt_tokens(const char *text);
-int64_t prompt_tokens_of(const struct transcript *t, size_t from, size_t to);
+/* Fills out (empty) with system, notes, earlier turns, and the request with what is new about files. */
+void prompt_assemble(struct talk *out, const struct prompt_turn *t);
 
 /* ---- files in words: prompt_files.c ---- */
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "json.h"
 #include "prompt.h"
+#include "tokens.h"
 
 enum {
     FILES_MAX = 256 << 10, /* bytes of all profiles in words */
@@ -265,7 +266,7 @@ static char *file_text(const struct json *profile, int64_t left, const char *bri
     for (int detail = DETAIL_FULL; detail <= DETAIL_LINE; detail++) {
         str_clear(&text);
         add_file(&text, profile, (enum detail)detail, brief_note);
-        if (prompt_tokens(str_peek(&text)) <= left)
+        if (tokens_of_text(str_peek(&text)) <= left)
             break;
     }
     return str_take(&text);
@@ -278,7 +279,7 @@ static void add_all(struct str *out, const struct json *const *profiles, size_t 
     int64_t left = FILES_TOKENS;
     for (size_t i = n; i-- > 0;) {
         parts[i] = file_text(profiles[i], left, brief_note);
-        left -= prompt_tokens(parts[i]);
+        left -= tokens_of_text(parts[i]);
     }
     for (size_t i = 0; i < n; i++) {
         str_puts(out, parts[i]);

@@ -157,7 +157,8 @@ static bool take_file(struct session *s, struct request *r, const struct chat_fi
         refuse_big(s, r, name);
         return false;
     }
-    const int rc = store_file_add(s->hub->parts.store, s->row.id, r->seq, name, f->fd, max, &row, &e);
+    const struct file_offer offer = { .name = name, .seq = r->seq, .fd = f->fd, .max_bytes = max };
+    const int rc = store_file_add(s->hub->parts.store, s->row.id, &offer, &row, &e);
     file_row_clear(&row);
     if (rc == 0)
         return true;
@@ -289,6 +290,22 @@ static void drop_queued(struct session *s, struct request **at)
     status_end(r);
     session_set_inbox(s, r->seq, INBOX_DROPPED);
     request_free(r);
+}
+
+size_t session_drop_requests(struct session *s, const char *sender)
+{
+    size_t n = 0;
+    for (struct request **at = &s->queue; *at;) {
+        if (strcmp((*at)->sender, sender) != 0) {
+            at = &(*at)->next;
+            continue;
+        }
+        drop_queued(s, at);
+        n++;
+    }
+    if (n)
+        wake(s);
+    return n;
 }
 
 /* At the same place in the line; behind the running turn, whose question it replaces, at its head. */

@@ -4,6 +4,7 @@
 #ifndef SESSION_PRIVATE_H
 #define SESSION_PRIVATE_H
 #include "agent.h"
+#include "budget.h"
 #include "chat.h"
 #include "loop.h"
 #include "prompt.h"
@@ -27,6 +28,7 @@ struct hub_model {
     const struct conf_model *section;
     const struct model_ops *ops;
     struct model *model;
+    struct token_scale scale; /* what its counts taught */
 };
 
 struct session_hub {
@@ -73,6 +75,9 @@ struct turn {
     struct json *profiles;
     char *note;               /* for the model */
     struct model_usage spent; /* by a try that a dying box ended */
+    struct model_usage used;  /* by all calls of models so far */
+    int64_t cost;             /* of them, millionths */
+    enum budget_scope near;   /* passed 80 per cent by this turn; BUDGET_TURN: none */
     char *cancelled_by;
     bool silent;  /* its question is gone or replaced: nobody waits for an answer */
     bool retried; /* a second box was given */
@@ -139,6 +144,8 @@ void request_free(struct request *r);
 void request_enqueue(struct request *r); /* durable before; runs when its turn comes */
 /* A kept message finds its way: answered at once, queued, or refused. bare: a command needs no "!". */
 void request_route(struct request *take_r, bool bare);
+/* What this person asked and what has not begun is not wanted any more; how many that were. */
+size_t session_drop_requests(struct session *s, const char *sender);
 void session_set_inbox(struct session *s, int64_t seq, enum inbox_state state);
 
 /* session_turn.c */
@@ -149,6 +156,27 @@ void turns_bury(void *hub);
 void session_defer_cancel(struct session *s);
 void session_close_box(struct session *s);
 int session_open_box(struct session *s, struct err *e);
+
+/* session_history.c */
+struct session_history {
+    struct notes_row row;
+    struct transcript *turns;
+    int64_t *ids;
+    size_t n;
+};
+void session_history_load(struct session_history *h, struct session *s);
+void session_history_clear(struct session_history *h);
+void session_shortened(void *ud, const char *notes, int64_t noted, int64_t shortened); /* agent_events.shortened */
+void session_cell_text(void *ud, int number, char **out);                              /* agent_input.cell_text */
+
+/* session_budget.c */
+enum agent_spending session_may_spend(void *ud, int64_t in_tokens);                        /* agent_events.may_spend */
+void session_spent(void *ud, const struct model_usage *u);                                 /* agent_events.spent */
+bool session_budget_over(struct session *s, const char *person, enum budget_scope *scope); /* nothing may begin */
+void session_tell_near(struct session *s); /* the running turn passed 80 per cent of something: said */
+char *session_scope_word(enum budget_scope scope, const char *language); /* these three: caller frees */
+char *session_limits_text(struct request *r);
+char *session_usage_text(struct request *r);
 
 /* session_stage.c */
 void session_stage(struct session *s, bool lenient, void (*done)(struct session *s, const struct err *e));

@@ -107,7 +107,8 @@ static void collect(struct turn_result *r, struct session *s, const struct agent
         for (size_t k = 0; k < c->figures.n; k++)
             add_copy(&r->figures, &c->figures.at[k]);
         for (size_t k = 0; k < c->files.n; k++)
-            if (!is_private(c->files.at[k].name) && !session_was_uploaded(s, c->files.at[k].name, c->files.at[k].bytes))
+            if (!c->files.at[k].shown && !is_private(c->files.at[k].name) &&
+                !session_was_uploaded(s, c->files.at[k].name, c->files.at[k].bytes))
                 add_file(&r->files, &c->files.at[k]);
     }
     while (r->files.n > FILES_POSTED_MAX) {
@@ -161,6 +162,8 @@ static struct json *receipt_facts(struct session *s, const struct agent_outcome 
     json_set_int(r, "took_ms", took_ms);
     json_set_int(r, "tokens", o->usage.in + o->usage.out);
     json_set_str(r, "model", s->turn->model->section->section);
+    if (o->unsupported)
+        json_set_str(r, "unsupported", o->unsupported);
     return r;
 }
 

@@ -82,7 +82,7 @@ int session_hub_resume(struct session_hub *h, struct err *e)
 {
     struct inbox_item *items = NULL;
     size_t n = 0;
-    if (store_inbox_open(h->parts.store, &items, &n, e) < 0)
+    if (store_turns_interrupt(h->parts.store, e) < 0 || store_inbox_open(h->parts.store, &items, &n, e) < 0)
         return err_wrap(e, "inbox");
     for (size_t i = 0; i < n; i++) {
         resume_inbox_item(h, &items[i]);

@@ -110,7 +110,7 @@ static void on_intake(void *ud, const struct box_reply *r, const struct err *e)
 {
     struct session *s = ud;
     struct file_row *f = &s->staging.files[s->staging.at];
-    if (e)
+    if (!r)
         log_warn("file_not_profiled", KV_S("session", s->row.id), KV_I("file", f->id), KV_E(e));
     else
         keep_profile(s, f, r->reply);

@@ -11,7 +11,6 @@
 #include "session_private.h"
 
 enum {
-    HISTORY_TURNS = 30, /* read from the store; how many of them fit is prompt_fit's business */
     MESSAGES_MAX = 16 << 20,
 };
 
@@ -36,8 +35,11 @@ int session_open_box(struct session *s, struct err *e)
         .cpus = (int)c->cpus,
     };
     if (s->box) {
-        if (s->hub->parts.sandbox_ops->lost(s->box))
+        if (s->hub->parts.sandbox_ops->lost(s->box)) {
             box_is_new(s);
+            if (s->fresh && s->turn)
+                session_notice_words(s, s->turn->request, WORD_VARIABLES_GONE, NULL, NULL);
+        }
         return 0;
     }
     if (s->out_fd < 0 && store_session_out(s->hub->parts.store, s->row.id, &s->out_fd, &s->out_dir, e) < 0)
@@ -177,18 +179,6 @@ static void keep_turn(struct session *s, const struct turn_result *r, const stru
     turn_row_clear(&row);
 }
 
-static void keep_usage(struct session *s, const struct agent_outcome *o)
-{
-    struct err e = { 0 };
-    s->turns++;
-    s->tokens += o->usage.in + o->usage.out;
-    if (o->usage.in + o->usage.out == 0)
-        return;
-    if (store_usage_add(s->hub->parts.store, s->row.id, s->turn->request->sender, s->turn->model->section->section,
-                        o->usage.in, o->usage.cached, o->usage.out, &e) < 0)
-        log_warn("usage_not_kept", KV_S("session", s->row.id), KV_E(&e));
-}
-
 static void tell_watch(struct session *s, const struct turn_result *r, const struct agent_outcome *o)
 {
     const struct session_watch *w = s->hub->parts.watch;
@@ -227,6 +217,14 @@ static void leave_turn(struct session *s)
     pump_later(s);
 }
 
+/* Its question is gone or replaced: nobody waits, and nothing of it runs any more. */
+static void drop_turn(struct session *s)
+{
+    struct err e = { 0 };
+    if (store_turn_drop(s->hub->parts.store, s->turn->id, s->turn->request->seq, &e) < 0)
+        log_error("turn_not_dropped", KV_S("session", s->row.id), KV_I("turn", s->turn->id), KV_E(&e));
+}
+
 static void end_turn(struct session *s, struct agent_outcome *o)
 {
     struct turn_result r = { 0 };
@@ -239,12 +237,14 @@ static void end_turn(struct session *s, struct agent_outcome *o)
     turn_result_fill(&r, s, o);
     status_end(q);
     if (s->turn->silent) {
-        session_set_inbox(s, q->seq, INBOX_DROPPED);
+        drop_turn(s);
     } else {
         fill_outbox(&out, s, &r);
         keep_turn(s, &r, o, &out);
     }
-    keep_usage(s, o);
+    session_tell_near(s);
+    s->tokens += o->usage.in + o->usage.out;
+    s->turns++;
     session_remember(s, q->reply_to);
     s->answered_ms = loop_now_ms(s->hub->parts.loop);
     if (!s->turn->silent)
@@ -332,33 +332,6 @@ static void on_done(void *ud, struct agent_outcome *o)
 
 /* ---- the beginning ---- */
 
-static void add_turn(struct transcript *t, const struct turn_row *row, const char *provider)
-{
-    autojson struct json *messages = NULL;
-    struct err e = { 0 };
-    if (!row->messages || !*row->messages)
-        return;
-    if (json_parse(&messages, row->messages, strlen(row->messages), MESSAGES_MAX, &e) < 0 ||
-        transcript_from_json(t, messages, provider, &e) < 0)
-        log_warn("turn_unreadable", KV_I("turn", row->id), KV_E(&e));
-}
-
-static struct transcript *load_history(struct session *s, size_t *n)
-{
-    struct turn_row *rows = NULL;
-    struct err e = { 0 };
-    *n = 0;
-    if (store_turns(s->hub->parts.store, s->row.id, HISTORY_TURNS, &rows, n, &e) < 0)
-        log_error("history_unread", KV_S("session", s->row.id), KV_E(&e));
-    struct transcript *turns = xcalloc(*n + 1, sizeof(*turns));
-    for (size_t i = 0; i < *n; i++) {
-        add_turn(&turns[i], &rows[i], s->turn->model->section->section);
-        turn_row_clear(&rows[i]);
-    }
-    free(rows);
-    return turns;
-}
-
 static char *turn_note(const struct session *s)
 {
     const struct prompts *p = s->hub->prompts;
@@ -371,11 +344,18 @@ static char *turn_note(const struct session *s)
 
 static void start_agent(struct session *s)
 {
-    static const struct agent_events events = { .progress = on_progress, .cell = on_cell, .done = on_done };
+    static const struct agent_events events = {
+        .progress = on_progress,
+        .cell = on_cell,
+        .shortened = session_shortened,
+        .may_spend = session_may_spend,
+        .spent = session_spent,
+        .done = on_done,
+    };
     struct turn *t = s->turn;
     struct err e = { 0 };
-    size_t turn_n = 0;
-    struct transcript *turns = load_history(s, &turn_n);
+    AUTO(session_history_clear) struct session_history history;
+    session_history_load(&history, s);
     autofree char *seed = xasprintf("%s-%lld", s->row.id, (long long)t->id);
     free(t->note);
     t->note = turn_note(s);
@@ -388,8 +368,11 @@ static void start_agent(struct session *s)
         .section = t->model->section,
         .box_ops = s->hub->parts.sandbox_ops,
         .box = s->box,
-        .turns = turns,
-        .turn_n = turn_n,
+        .scale = &t->model->scale,
+        .notes = history.row.notes,
+        .turns = history.turns,
+        .turn_ids = history.ids,
+        .turn_n = history.n,
         .files = t->profiles,
         .request = t->request->text,
         .asker = t->request->name,
@@ -398,12 +381,10 @@ static void start_agent(struct session *s)
         .language = t->request->language,
         .seed = seed,
         .first_cell = s->row.cells + 1,
+        .cell_text = session_cell_text,
+        .estimate = strcmp(t->model->section->dialect, "replay") != 0,
     };
-    const int rc = agent_start(&t->agent, &in, &events, s, &e);
-    for (size_t i = 0; i < turn_n; i++)
-        transcript_clear(&turns[i]);
-    free(turns);
-    if (rc < 0) {
+    if (agent_start(&t->agent, &in, &events, s, &e) < 0) {
         log_error("turn_not_started", KV_S("session", s->row.id), KV_E(&e));
         end_turn_words(s, AGENT_FAILED, WORD_INTERNAL, NULL);
     }
@@ -462,6 +443,12 @@ static void begin(struct session *s, struct request *r)
     }
     if (store_turn_begin(s->hub->parts.store, s->row.id, r->seq, r->text, &t->id, &e) < 0) {
         refuse(s, WORD_TRY_AGAIN, &e);
+        return;
+    }
+    enum budget_scope scope = BUDGET_TURN;
+    if (!r->code && session_budget_over(s, r->sender, &scope)) {
+        autofree char *what = session_scope_word(scope, r->language);
+        end_turn_words(s, AGENT_REFUSED, WORD_BUDGET_OVER, what);
         return;
     }
     status_set(r, words(WORD_PREPARING, r->language, NULL, NULL));

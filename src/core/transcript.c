@@ -99,6 +99,7 @@ void transcript_copy(struct transcript *t, const struct transcript *from, size_t
             transcript_add_call(m, src->calls[k].id, src->calls[k].name, src->calls[k].args);
         m->call_id = src->call_id ? xstrdup(src->call_id) : NULL;
         m->failed = src->failed;
+        m->passing = src->passing;
         m->raw = src->raw ? xstrdup(src->raw) : NULL;
         m->provider = src->provider;
     }

@@ -41,6 +41,15 @@ static const struct {
                             "用时超过 {a} 秒，已停止。变量都已保留，请把问题拆小再试。" },
     [WORD_GAVE_UP_LOOP] = { "I stopped because the same step kept repeating without an answer. Please ask in other words.",
                             "同一步骤不断重复而没有答案，已停止。请换个说法再问。" },
+    [WORD_GAVE_UP_BUDGET] = { "I stopped because the budget for this is used up. What was computed is kept; `limits` says what is "
+                              "left and when there is more.",
+                              "预算已用完，已停止。已计算的内容都保留；`limits` 可查看余额和恢复时间。" },
+    [WORD_TOO_LONG] = { "This conversation is longer than the model can read, also after shortening it. `forget` clears what was "
+                        "said (files and variables stay), or choose another model with `model`.",
+                        "对话超过了模型能读取的长度，缩短后仍然过长。可用 `forget` 清除之前的对话（文件和变量保留），或用 `model` 更换模型。" },
+    [WORD_CONTEXT_LOST] = { "*(The model's server reads less of a conversation than it is set up for, so earlier parts may have been "
+                            "missed here. Whoever runs this bot can raise its window.)*",
+                            "*（模型服务器读取的内容少于设定，之前的部分可能被忽略。管理员可以调大它的窗口。）*" },
     [WORD_ANSWER_CUT] = { "{a}\n\n*(The answer was cut here: it reached the model's length limit.)*",
                           "{a}\n\n*（回答在此中断：达到了模型的长度上限。）*" },
     [WORD_SEE_FIGURE] = { "See the figure.", "见图。" },
@@ -48,6 +57,8 @@ static const struct {
     [WORD_BOX_FAILED] = { "The sandbox failed in the middle of this, so the variables are gone; your files are kept. "
                           "Please ask again: it starts afresh.",
                           "沙箱中途出错，变量已丢失，文件仍在。请再问一次，会重新开始。" },
+    [WORD_VARIABLES_GONE] = { "The sandbox had to be started anew since your last question: its variables are gone, your files are there again.",
+                              "自上一个问题以来沙箱已重新启动：变量已丢失，文件已重新放入。" },
     [WORD_BOX_CLOSED] = { "The sandbox could not be started just now; nothing is lost. Please ask again in a minute, and "
                           "tell whoever runs this bot if it stays so.",
                           "暂时无法启动沙箱，没有丢失任何内容。请一分钟后再试；若一直如此，请告知管理员。" },
@@ -78,6 +89,8 @@ static const struct {
     [WORD_FILE_UNREAD] = { "`{a}` could not be looked into", "无法读取 `{a}`" },
     [WORD_NOT_WRITTEN] = { "*(There is no file `{a}`: it was named but not written.)*",
                            "*（没有文件 `{a}`：提到了但没有写出。）*" },
+    [WORD_UNSUPPORTED] = { "*(Not supported by any output: {a}. Please check before use.)*",
+                           "*（没有任何输出支持这些数字：{a}。使用前请核实。）*" },
     [WORD_MORE_FILES] = { "*({a} more files were made; they stay in the notebook's folder.)*",
                           "*（另有 {a} 个文件留在笔记本的文件夹里。）*" },
 
@@ -95,8 +108,21 @@ static const struct {
     [WORD_NO_HISTORY] = { "No questions yet.", "还没有问题。" },
     [WORD_NO_RERUN] = { "There is no earlier question to run again.", "没有可以重新运行的问题。" },
     [WORD_RESET] = { "Variables are gone, files are kept.", "变量已清空，文件仍在。" },
-    [WORD_USAGE] = { "{a} answers here since the service started, {b} tokens.",
-                     "服务启动以来这里回答了 {a} 次，用了 {b} 个 token。" },
+    [WORD_USAGE] = { "This conversation so far: {a} in {b} calls of a model.", "这个会话至今：{a}，调用模型 {b} 次。" },
+    [WORD_FORGOTTEN] = { "What was said here is forgotten; files and variables stay.",
+                         "这里说过的内容已忘记，文件和变量仍在。" },
+    [WORD_NO_LIMIT] = { "no limit", "不限" },
+    [WORD_LIMIT_CELL] = { "A program may run {a} s and use {b} MB.", "一个程序最多运行 {a} 秒，使用 {b} MB 内存。" },
+    [WORD_LIMIT_TURN] = { "A question may take {a} s and {b} steps.", "一个问题最多用 {a} 秒、{b} 步。" },
+    [WORD_LIMIT_FILE] = { "A file may have {a} MB.", "一个文件最大 {a} MB。" },
+    [WORD_SCOPE_TURN] = { "one question", "一个问题" },
+    [WORD_SCOPE_PERSON] = { "your budget of today", "你今天的预算" },
+    [WORD_SCOPE_ROOM] = { "this room's budget of today", "这个房间今天的预算" },
+    [WORD_SCOPE_DAY] = { "the budget of today for all", "今天的总预算" },
+    [WORD_BUDGET_NEAR] = { "{a} % of {b} is used. `limits` says more.", "{b}已用 {a} %。`limits` 可查看详情。" },
+    [WORD_BUDGET_OVER] = { "This is not answered: {a} is used up. There is more from 00:00 UTC on. Programs in ```` ```python ```` blocks "
+                           "and commands still work.",
+                           "没有回答：{a}已用完，UTC 零点恢复。```` ```python ```` 代码块和命令仍然可用。" },
     [WORD_MODEL_IS] = { "Model here: `{a}`. To be had: {b}. `model NAME` changes it.",
                         "当前模型：`{a}`。可选：{b}。用 `model 名称` 切换。" },
     [WORD_MODEL_NOW] = { "From the next question on: `{a}`.", "从下一个问题起使用 `{a}`。" },

@@ -24,10 +24,14 @@ enum word {
     WORD_GAVE_UP_STEPS, /* a: steps */
     WORD_GAVE_UP_TIME,  /* a: seconds */
     WORD_GAVE_UP_LOOP,
+    WORD_GAVE_UP_BUDGET,
+    WORD_TOO_LONG,
+    WORD_CONTEXT_LOST,
     WORD_ANSWER_CUT, /* a: the answer */
     WORD_SEE_FIGURE, /* an answer that was nothing but a figure */
     WORD_CANCELLED,  /* a: who */
     WORD_BOX_FAILED,
+    WORD_VARIABLES_GONE,
     WORD_BOX_CLOSED,
     WORD_INTERNAL,
     WORD_CUT_BY_RESTART,
@@ -47,6 +51,7 @@ enum word {
     WORD_FILE_LATE,   /* a: names; a question was asked before */
     WORD_FILE_UNREAD, /* a: name; could not be looked into */
     WORD_NOT_WRITTEN, /* a: the name that an answer linked to */
+    WORD_UNSUPPORTED, /* a: numbers */
     WORD_MORE_FILES,  /* a: how many stay behind */
     /* receipt; a: number */
     WORD_RECEIPT_CELL,
@@ -63,10 +68,21 @@ enum word {
     WORD_NO_HISTORY,
     WORD_NO_RERUN,
     WORD_RESET,
-    WORD_USAGE,      /* a: turns, b: tokens */
-    WORD_MODEL_IS,   /* a: name, b: others */
-    WORD_MODEL_NOW,  /* a: name */
-    WORD_MODEL_NONE, /* a: name, b: others */
+    WORD_USAGE, /* a: amount, b: calls */
+    WORD_FORGOTTEN,
+    WORD_NO_LIMIT,
+    WORD_LIMIT_CELL, /* a: seconds, b: MB */
+    WORD_LIMIT_TURN, /* a: seconds, b: steps */
+    WORD_LIMIT_FILE, /* a: MB */
+    WORD_SCOPE_TURN,
+    WORD_SCOPE_PERSON,
+    WORD_SCOPE_ROOM,
+    WORD_SCOPE_DAY,
+    WORD_BUDGET_NEAR, /* a: per cent, b: of what */
+    WORD_BUDGET_OVER, /* a: what */
+    WORD_MODEL_IS,    /* a: name, b: others */
+    WORD_MODEL_NOW,   /* a: name */
+    WORD_MODEL_NONE,  /* a: name, b: others */
     WORD_SLOW_DOWN,
     WORD_TRY_AGAIN,
     WORDS,

@@ -229,7 +229,7 @@ int provider_ask(struct model_call **out, struct model *m, const struct model_as
                  void *ud, struct err *e)
 {
     struct model_call *c = xcalloc(1, sizeof(*c));
-    const int64_t known = m->memory->max_output;
+    const int64_t known = m->memory->max_output, wanted = ask->max_output ? ask->max_output : m->max_output;
     *c = (struct model_call){
         .m = m,
         .ask = *ask,
@@ -237,7 +237,7 @@ int provider_ask(struct model_call **out, struct model *m, const struct model_as
         .ev = *ev,
         .ud = ud,
         .quirks = m->memory->quirks,
-        .max_output = known && known < m->max_output ? known : m->max_output,
+        .max_output = known && known < wanted ? known : wanted,
     };
     if (send_request(c, e) < 0) {
         call_free(c);

@@ -4,7 +4,7 @@
  *   {"text":"...", "calls":[{"name":"run_python","args":{"code":"..."} or "text as sent","id":"..."}],
  *    "stop":"end|length|refused", "usage":{"in":1,"cached":0,"out":1},
  *    "expect":"the last message must contain this", "tools":"auto|none" (what the ask must allow),
- *    "error":{"kind":"net|limit|refused|timeout|data|config","retry_ms":5}, "delay_ms":20}
+ *    "error":{"kind":"net|limit|refused|timeout|data|config","retry_ms":5,"too_long":true}, "delay_ms":20}
  * Every member is optional. An ask that is not as the line expects fails with ERR_DATA, which is never retried. */
 #include <string.h>
 #include "conf.h"
@@ -174,6 +174,8 @@ static void recorded_error(struct err *e, const struct json *error)
             kind = (enum err_kind)k;
     (void)err_set(e, kind, "as recorded");
     e->retry_ms = (long)json_int_or(error, "retry_ms", 0);
+    if (json_bool_or(error, "too_long", false))
+        e->sys = EMSGSIZE;
 }
 
 static void check_ask(struct err *e, const struct model *m, const struct json *line, const struct model_ask *ask)

@@ -101,10 +101,10 @@ static int open_incoming(int files_fd, struct err *e)
     return fd < 0 ? copy_failed(errno, e) : fd;
 }
 
-int store_file_add(struct store *s, const char *session, int64_t seq, const char *name, int fd, int64_t max_bytes,
-                   struct file_row *out, struct err *e)
+int store_file_add(struct store *s, const char *session, const struct file_offer *offer, struct file_row *out,
+                   struct err *e)
 {
-    if (!name_ok(name))
+    if (!name_ok(offer->name))
         return err_set(e, ERR_DATA, "a file cannot be called that");
     autoclose int files_fd = store_session_folder(s, session, "files", e);
     if (files_fd < 0)
@@ -112,8 +112,8 @@ int store_file_add(struct store *s, const char *session, int64_t seq, const char
     autoclose int to = open_incoming(files_fd, e);
     if (to < 0)
         return -1;
-    struct file_row f = { .name = xstrdup(name), .seq = seq };
-    if (copy(to, fd, max_bytes, &f.bytes, e) < 0 || commit(s, files_fd, session, INCOMING, &f, e) < 0) {
+    struct file_row f = { .name = xstrdup(offer->name), .seq = offer->seq };
+    if (copy(to, offer->fd, offer->max_bytes, &f.bytes, e) < 0 || commit(s, files_fd, session, INCOMING, &f, e) < 0) {
         (void)unlinkat(files_fd, INCOMING, 0);
         file_row_clear(&f);
         return -1;

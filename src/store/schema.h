@@ -37,5 +37,11 @@ static const char *const schema_steps[] = {
     " at_ms INTEGER NOT NULL, session TEXT NOT NULL, person TEXT NOT NULL, model TEXT NOT NULL,"
     " tokens_in INTEGER NOT NULL, tokens_cached INTEGER NOT NULL, tokens_out INTEGER NOT NULL);"
     "CREATE INDEX usage_at ON usage(at_ms);",
+    /* 2: what a call cost, and how a long conversation is carried */
+    "ALTER TABLE usage ADD COLUMN cost INTEGER NOT NULL DEFAULT 0;"
+    "CREATE INDEX usage_of ON usage(session, at_ms);"
+    "CREATE TABLE notes("
+    " session TEXT PRIMARY KEY REFERENCES sessions(id), notes TEXT NOT NULL, noted INTEGER NOT NULL, shortened INTEGER NOT NULL)"
+    " WITHOUT ROWID;",
 };
 #endif

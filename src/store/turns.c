@@ -68,12 +68,18 @@ static int get_turn(void *ud, const struct db_row *r)
 
 int store_turns(struct store *s, const char *session, size_t limit, struct turn_row **out, size_t *n, struct err *e)
 {
+    return store_turns_after(s, session, 0, limit, out, n, e);
+}
+
+int store_turns_after(struct store *s, const char *session, int64_t after, size_t limit, struct turn_row **out,
+                      size_t *n, struct err *e)
+{
     struct rows rows = { .size = sizeof(struct turn_row) };
-    int rc =
-        db_each(s->db, e, get_turn, &rows,
-                "SELECT id, seq, request, answer, messages, receipt, status FROM"
-                " (SELECT * FROM turns WHERE session=? AND answer IS NOT NULL ORDER BY id DESC LIMIT ?) ORDER BY id",
-                "si", session, (int64_t)limit);
+    int rc = db_each(
+        s->db, e, get_turn, &rows,
+        "SELECT id, seq, request, answer, messages, receipt, status FROM"
+        " (SELECT * FROM turns WHERE session=? AND id>? AND answer IS NOT NULL ORDER BY id DESC LIMIT ?) ORDER BY id",
+        "sii", session, after, (int64_t)limit);
     *out = rows.at;
     *n = rows.n;
     return rc;
@@ -98,6 +104,21 @@ int store_cells(struct store *s, const char *session, char **out, struct err *e)
         return -1;
     *out = str_take(&text);
     return 0;
+}
+
+static int get_text(void *ud, const struct db_row *r)
+{
+    char **out = ud;
+    free(*out);
+    *out = db_dup(r, 0);
+    return 0;
+}
+
+int store_cell(struct store *s, const char *session, int number, char **out, struct err *e)
+{
+    *out = NULL;
+    return db_each(s->db, e, get_text, out, "SELECT json FROM cells WHERE session=? AND number=?", "si", session,
+                   (int64_t)number);
 }
 
 static int get_id(void *ud, const struct db_row *r)
@@ -167,9 +188,19 @@ int store_outbox_open(struct store *s, struct outbox_item **out, size_t *n, stru
     return rc;
 }
 
-int store_usage_add(struct store *s, const char *session, const char *person, const char *model, int64_t in,
-                    int64_t cached, int64_t out_tokens, struct err *e)
+int store_turn_drop(struct store *s, int64_t turn, int64_t seq, struct err *e)
 {
-    return db_exec(s->db, e, "INSERT INTO usage VALUES(?,?,?,?,?,?,?)", "isssiii", time_unix_ms(), session, person,
-                   model, in, cached, out_tokens);
+    AUTO(db_tx_end) struct db_tx tx = { 0 };
+    if (db_tx_begin(&tx, s->db, e) < 0 ||
+        db_exec(s->db, e, "UPDATE turns SET status='cancelled', ended_ms=? WHERE id=?", "ii", time_unix_ms(), turn) <
+            0 ||
+        store_inbox_set(s, seq, INBOX_DROPPED, e) < 0)
+        return err_wrap(e, "turn %lld", (long long)turn);
+    return db_tx_commit(&tx, e);
+}
+
+int store_turns_interrupt(struct store *s, struct err *e)
+{
+    return db_exec(s->db, e, "UPDATE turns SET status='interrupted', ended_ms=? WHERE status='running'", "i",
+                   time_unix_ms());
 }

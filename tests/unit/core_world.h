@@ -47,6 +47,7 @@ struct world {
     int drained;
     size_t events; /* makes event ids */
     struct session_watch watch;
+    const struct model_ops *spy; /* instead of model_replay; NULL: none */
 };
 
 static inline int64_t world_clock(void *ud)
@@ -213,7 +214,8 @@ static inline void world_drained(void *ud)
 /* A life of the daemon: begins with what the last one left in the store. */
 static inline void world_start_without_model(struct world *w)
 {
-    static const struct model_ops *const models[] = { &model_replay, NULL };
+    static const struct model_ops *models[2]; /* the hub keeps it */
+    models[0] = w->spy ? w->spy : &model_replay;
     struct err e = { 0 };
     w->watch.drained = world_drained;
     if (store_open(&w->store, w->dir, &e) < 0)

@@ -230,9 +230,9 @@ static void links_into_the_box_are_taken_out(void **state)
     assert_ended(&s, AGENT_ANSWERED, 1, 2);
     assert_null(strstr(s.seen.answer, "sandbox:"));
     assert_null(strstr(s.seen.answer, "attachment:"));
-    assert_says(s.seen.answer, "Saved: the table and more.");
+    assert_says(s.seen.answer, "Saved: the table: `out.xlsx` and more.");
     assert_says(s.seen.answer, "There is no file `other.csv`");
-    assert_null(strstr(s.seen.answer, "`out.xlsx`"));
+    assert_null(strstr(s.seen.answer, "no file `out.xlsx`"));
     scene_close(&s);
 }
 

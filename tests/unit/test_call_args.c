@@ -88,6 +88,15 @@ static void what_holds_no_program_is_malformed(void **state)
         { "run_python", "\"\\\"\\\\\\\"\\\\\\\\\\\\\\\"x\\\\\\\\\\\\\\\"\\\\\\\"\\\"\"", CALL_MALFORMED,
           NULL }, /* strings without end */
         { "browser", "{\"code\":\"x\"}", CALL_UNKNOWN, NULL },
+        { "execute_bash", "{\"command\":\"ls -l\"}", CALL_CODE, "%%bash\nls -l" },
+        { "shell", "wc -l a.csv", CALL_CODE, "%%bash\nwc -l a.csv" },
+        { "bash", "{\"command\":\"ls", CALL_CUT, NULL },
+        { "bash", "{\"path\":\"x\"}", CALL_MALFORMED, NULL },
+        { "bash", "", CALL_MALFORMED, NULL },
+        { "execute", "{\"language\":\"bash\",\"code\":\"ls\"}", CALL_CODE, "%%bash\nls" },
+        { "execute", "{\"language\":\"python\",\"code\":\"x\"}", CALL_CODE, "x" },
+        { "execute", "{\"language\":\"javascript\",\"code\":\"x()\"}", CALL_UNKNOWN, NULL },
+        { "execute_python", "{\"code\":\"x\"}", CALL_CODE, "x" },
         { "", "{\"code\":\"x\"}", CALL_UNKNOWN, NULL },
     };
     (void)state;

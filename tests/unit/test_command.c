@@ -175,7 +175,7 @@ static void the_model_is_shown_and_changed_for_this_conversation(void **state)
     world_close(&w);
 }
 
-static void usage_counts_answers_and_tokens(void **state)
+static void usage_counts_calls_and_tokens(void **state)
 {
     struct world w;
     (void)state;
@@ -184,8 +184,8 @@ static void usage_counts_answers_and_tokens(void **state)
     world_say(&w, "hi");
     world_run(&w, 100);
     world_say(&w, "!usage");
-    assert_says(notice(&w, 0), "1 answers here");
-    assert_says(notice(&w, 0), "111 tokens");
+    assert_says(notice(&w, 0), "111 token in 1 calls of a model");
+    assert_says(notice(&w, 0), "your budget of today: 111 token / no limit");
     world_close(&w);
 }
 
@@ -200,7 +200,7 @@ int main(void)
         cmocka_unit_test(stop_and_rerun_without_anything_say_so),
         cmocka_unit_test(a_program_is_rerun_as_a_program),
         cmocka_unit_test(the_model_is_shown_and_changed_for_this_conversation),
-        cmocka_unit_test(usage_counts_answers_and_tokens),
+        cmocka_unit_test(usage_counts_calls_and_tokens),
     };
     return cmocka_run_group_tests_name("command", tests, NULL, NULL);
 }

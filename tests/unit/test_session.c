@@ -263,6 +263,24 @@ static void stop_ends_a_cell_and_the_next_question_runs(void **state)
     world_close(&w);
 }
 
+static void stop_all_drops_what_this_person_has_waiting(void **state)
+{
+    struct world w;
+    (void)state;
+    world_open(&w, "", "{\"hang\":true}\n" PRINTS("1"));
+    world_start(&w, CALL("while True: pass") SAY("for bob"));
+    world_say(&w, "go");
+    world_run(&w, 100);
+    world_say(&w, "next");
+    assert_int_equal(world_event(&w, &(struct chat_event){ .sender = "@bob:x", .text = "mine", .direct = true }), 0);
+    world_say(&w, "!stop all");
+    world_run(&w, 500);
+    assert_int_equal(world_count(&w, CHAT_ANSWER), 2);
+    assert_says(answer(&w, 0), "Stopped by ann");
+    assert_string_equal(answer(&w, 1), "for bob");
+    world_close(&w);
+}
+
 static void a_reaction_stops_too(void **state)
 {
     struct world w;
@@ -393,6 +411,7 @@ int main(void)
         cmocka_unit_test(a_status_line_is_rare_true_and_taken_away),
         cmocka_unit_test(two_sessions_run_side_by_side),
         cmocka_unit_test(stop_ends_a_cell_and_the_next_question_runs),
+        cmocka_unit_test(stop_all_drops_what_this_person_has_waiting),
         cmocka_unit_test(a_reaction_stops_too),
         cmocka_unit_test(an_edit_of_a_queued_question_replaces_it_in_place),
         cmocka_unit_test(an_edit_of_the_running_question_starts_it_anew),

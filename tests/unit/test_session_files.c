@@ -185,6 +185,21 @@ static void a_persons_python_block_runs_without_a_model(void **state)
     world_close(&w);
 }
 
+static void a_picture_that_is_shown_as_a_figure_is_not_attached_as_well(void **state)
+{
+    struct world w;
+    (void)state;
+    world_open(
+        &w, "",
+        "{\"figures\":[{\"path\":\"figure-1-1.png\"}],\"files\":[{\"path\":\"chart.png\",\"shown\":true},{\"path\":\"out/t.csv\"}]}\n");
+    world_start(&w, CALL("plot()") SAY("See the chart."));
+    world_say(&w, "plot");
+    world_run(&w, 100);
+    assert_string_equal(world_posted(&w, CHAT_ANSWER, 0)->figures, "figure-1-1.png");
+    assert_string_equal(world_posted(&w, CHAT_ANSWER, 0)->files, "out/t.csv");
+    world_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +213,7 @@ int main(void)
         cmocka_unit_test(the_same_name_again_is_a_new_version),
         cmocka_unit_test(a_file_that_could_not_be_had_is_named),
         cmocka_unit_test(a_persons_python_block_runs_without_a_model),
+        cmocka_unit_test(a_picture_that_is_shown_as_a_figure_is_not_attached_as_well),
     };
     return cmocka_run_group_tests_name("session_files", tests, NULL, NULL);
 }

@@ -59,6 +59,8 @@ static void files_are_put_again_into_a_box_that_lost_them(void **state)
     assert_string_equal(answer(&w, 1), "2");
     assert_string_equal(sandbox_fake_asked(3), "put a.csv");
     assert_null(sandbox_fake_asked(4)); /* known: not looked into again */
+    assert_int_equal(world_count(&w, CHAT_NOTICE), 1);
+    assert_says(world_posted(&w, CHAT_NOTICE, 0)->markdown, "its variables are gone, your files are there again");
     world_close(&w);
 }
 

@@ -162,8 +162,10 @@ static void the_same_name_again_is_a_new_version_and_the_old_one_stays(void **st
     struct session_row r = session(s, NULL, NULL);
     struct file_row one, two;
     int fd = file_with("old"), fd2 = file_with("new");
-    assert_int_equal(store_file_add(s, r.id, 1, "\xe9\x94\x80\xe5\x94\xae \xf0\x9f\x98\xb1.csv", fd, 100, &one, &e), 0);
-    assert_int_equal(store_file_add(s, r.id, 2, one.name, fd2, 100, &two, &e), 0);
+    const char *name = "\xe9\x94\x80\xe5\x94\xae \xf0\x9f\x98\xb1.csv";
+    const struct file_offer first = { name, 1, fd, 100 }, second = { name, 2, fd2, 100 };
+    assert_int_equal(store_file_add(s, r.id, &first, &one, &e), 0);
+    assert_int_equal(store_file_add(s, r.id, &second, &two, &e), 0);
     assert_int_equal(one.version, 1);
     assert_int_equal(two.version, 2);
     char buf[8];
@@ -200,7 +202,7 @@ static void a_file_that_is_too_large_or_badly_named_leaves_nothing(void **state)
     static const char *const names[] = { "..", ".", "", "a/b", "ok.csv" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         int fd = file_with("0123456789");
-        assert_int_equal(store_file_add(s, r.id, 1, names[i], fd, 9, &f, &e), -1);
+        assert_int_equal(store_file_add(s, r.id, &(struct file_offer){ names[i], 1, fd, 9 }, &f, &e), -1);
         assert_int_equal(e.kind, ERR_DATA);
         (void)close(fd);
     }
@@ -301,6 +303,131 @@ static void a_data_folder_that_cannot_be_is_the_operators_to_mend(void **state)
     assert_null(s);
 }
 
+static void usage_is_summed_by_person_room_session_and_time(void **state)
+{
+    (void)state;
+    struct store *s = opened();
+    struct err e = { 0 };
+    struct session_row a, b;
+    assert_int_equal(store_session_get(s, "local", "r", NULL, &a, NULL, &e), 0);
+    assert_int_equal(store_session_get(s, "local", "r", "t", &b, NULL, &e), 0);
+    const struct usage_row rows[] = {
+        { a.id, "ann", "m", 100, 50, 10, 7 },
+        { b.id, "ann", "m", 200, 0, 20, 0 },
+        { b.id, "bob", "m", 300, 0, 30, 5 },
+    };
+    for (size_t i = 0; i < countof(rows); i++)
+        assert_int_equal(store_usage_add(s, &rows[i], &e), 0);
+    const struct {
+        struct usage_query q;
+        int64_t calls, tokens, cost;
+    } cases[] = {
+        { { 0 }, 3, 660, 12 },
+        { { .person = "ann" }, 2, 330, 7 },
+        { { .session = b.id }, 2, 550, 5 },
+        { { .platform = "local", .room = "r" }, 3, 660, 12 },
+        { { .platform = "slack", .room = "r" }, 0, 0, 0 },
+        { { .since_ms = time_unix_ms() + 100000 }, 0, 0, 0 },
+        { { .person = "bob", .session = a.id }, 0, 0, 0 },
+    };
+    for (size_t i = 0; i < countof(cases); i++) {
+        struct usage_sum sum;
+        assert_int_equal(store_usage_sum(s, &cases[i].q, &sum, &e), 0);
+        assert_int_equal(sum.calls, cases[i].calls);
+        assert_int_equal(sum.tokens, cases[i].tokens);
+        assert_int_equal(sum.cost, cases[i].cost);
+    }
+    session_row_clear(&a);
+    session_row_clear(&b);
+    store_close(s);
+}
+
+static int64_t a_kept_turn(struct store *s, const char *session, const char *event, bool answered)
+{
+    struct err e = { 0 };
+    struct inbox_item i = item(event);
+    int64_t seq = 0, turn = 0, out = 0;
+    bool fresh = false;
+    static char request[] = "q", answer[] = "a", status[] = "answered", platform[] = "local", room[] = "r";
+    assert_int_equal(store_inbox_add(s, &i, &seq, &fresh, &e), 0);
+    assert_int_equal(store_turn_begin(s, session, seq, request, &turn, &e), 0);
+    if (!answered) {
+        assert_int_equal(store_turn_drop(s, turn, seq, &e), 0);
+        return turn;
+    }
+    autofree char *txn = xstrdup(event);
+    const struct turn_row row = { .id = turn, .seq = seq, .request = request, .answer = answer, .status = status };
+    const struct outbox_item o = { .turn = turn, .platform = platform, .txn = txn, .room = room, .markdown = answer };
+    assert_int_equal(store_turn_end(s, &row, &o, &out, &e), 0);
+    return turn;
+}
+
+static size_t turns_after(struct store *s, const char *session, int64_t after)
+{
+    struct turn_row *rows = NULL;
+    struct err e = { 0 };
+    size_t n = 0;
+    assert_int_equal(store_turns_after(s, session, after, 100, &rows, &n, &e), 0);
+    for (size_t i = 0; i < n; i++)
+        turn_row_clear(&rows[i]);
+    free(rows);
+    return n;
+}
+
+static void notes_carry_a_conversation_until_it_is_forgotten(void **state)
+{
+    (void)state;
+    struct store *s = opened();
+    struct err e = { 0 };
+    struct session_row r;
+    struct notes_row n;
+    static char notes[] = "They like euros.";
+    assert_int_equal(store_session_get(s, "local", "r", NULL, &r, NULL, &e), 0);
+    const int64_t first = a_kept_turn(s, r.id, "e1", true);
+    (void)a_kept_turn(s, r.id, "e2", false);
+    (void)a_kept_turn(s, r.id, "e3", true);
+    assert_int_equal(store_notes(s, r.id, &n, &e), 0);
+    assert_null(n.notes);
+    assert_int_equal(n.noted, 0);
+    assert_int_equal(turns_after(s, r.id, 0), 2); /* what was dropped has no answer */
+    assert_int_equal(turns_after(s, r.id, first), 1);
+    assert_int_equal(store_notes_set(s, r.id, &(struct notes_row){ notes, first, first + 1 }, &e), 0);
+    assert_int_equal(store_notes(s, r.id, &n, &e), 0);
+    assert_string_equal(n.notes, notes);
+    assert_int_equal(n.noted, first);
+    assert_int_equal(n.shortened, first + 1);
+    notes_row_clear(&n);
+    assert_int_equal(store_forget(s, r.id, &e), 0);
+    assert_int_equal(turns_after(s, r.id, 0), 0);
+    assert_int_equal(store_notes(s, r.id, &n, &e), 0);
+    assert_null(n.notes);
+    session_row_clear(&r);
+    store_close(s);
+}
+
+static void one_cell_can_be_read_back(void **state)
+{
+    (void)state;
+    struct store *s = opened();
+    struct err e = { 0 };
+    struct session_row r;
+    struct cell c;
+    char *text = NULL;
+    assert_int_equal(store_session_get(s, "local", "r", NULL, &r, NULL, &e), 0);
+    const int64_t turn = a_kept_turn(s, r.id, "e1", true);
+    cell_init(&c);
+    c.number = 4;
+    assert_int_equal(store_cell_add(s, r.id, turn, "2+2", &c, &e), 0);
+    assert_int_equal(store_cell(s, r.id, 4, &text, &e), 0);
+    assert_non_null(strstr(text, "\"code\":\"2+2\""));
+    free(text);
+    assert_int_equal(store_cell(s, r.id, 5, &text, &e), 0);
+    assert_null(text);
+    cell_clear(&c);
+    session_row_clear(&r);
+    store_close(s);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, make_dir, drop_dir)
@@ -311,6 +438,9 @@ int main(void)
         T(the_same_name_again_is_a_new_version_and_the_old_one_stays),
         T(a_file_that_is_too_large_or_badly_named_leaves_nothing),
         T(a_turn_ends_with_its_answer_in_the_outbox_or_not_at_all),
+        T(usage_is_summed_by_person_room_session_and_time),
+        T(notes_carry_a_conversation_until_it_is_forgotten),
+        T(one_cell_can_be_read_back),
         T(a_second_instance_is_refused_and_named),
         T(a_data_folder_that_cannot_be_is_the_operators_to_mend),
     };

@@ -68,8 +68,23 @@ class Asked(Case):
         got = self.tape(call("open('out/a.txt', 'w').write('x')"), {"text": "[a](sandbox:/mnt/data/out/a.txt) [b](sandbox:/mnt/data/b.xlsx)"})
         self.assertNotIn("sandbox:", got["answer"])
         self.assertIn("`b.xlsx`", got["answer"])
-        self.assertNotIn("`a.txt`", got["answer"])
+        self.assertNotIn("no file `a.txt`", got["answer"])
         self.assertEqual([Path(f["path"]).name for f in got["files"]], ["a.txt"])
+
+    def test_a_number_that_no_output_shows_is_asked_about_and_then_marked(self) -> None:
+        got = self.tape(call("print(41)"), {"text": "The mean is 27.4."}, {"text": "It is 27.4.", "expect": "27.4"})
+        self.assert_ended(got, "answered", 1, 3)
+        self.assertIn("Not supported by any output: 27.4", got["answer"])
+        self.assertEqual(got["receipt"]["unsupported"], "27.4")
+
+    def test_a_cut_output_is_read_on_with_a_tool(self) -> None:
+        more = {"calls": [{"name": "read_more", "args": {"cell": 1, "offset": 6144}}], "expect": "read_more with"}
+        got = self.tape(call("print('\\n'.join(f'n{i}' for i in range(5000)))"), more, {"text": "n1460 is there.", "expect": "n1460\n"})
+        self.assert_ended(got, "answered", 1, 3)
+
+    def test_shell_commands_run_in_the_same_box(self) -> None:
+        got = self.tape(raw('{"command": "echo $((6 * 7))"}', "execute_bash"), {"text": "42", "expect": "42"})
+        self.assert_ended(got, "answered", 1, 2)
 
     def test_a_persons_block_runs_as_it_is(self) -> None:
         got = self.tape(text="```python\nimport matplotlib.pyplot as plt\nplt.plot([1, 2])\nprint('hi')\n6 * 7\n```")

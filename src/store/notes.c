@@ -1,0 +1,47 @@
+/* How long conversations are carried, and how they are forgotten. */
+#include "store_private.h"
+
+void notes_row_clear(struct notes_row *r)
+{
+    free(r->notes);
+    *r = (struct notes_row){ 0 };
+}
+
+static int get_notes(void *ud, const struct db_row *r)
+{
+    struct notes_row *n = ud;
+    notes_row_clear(n);
+    *n = (struct notes_row){ .notes = db_dup(r, 0), .noted = db_int(r, 1), .shortened = db_int(r, 2) };
+    return 0;
+}
+
+int store_notes(struct store *s, const char *session, struct notes_row *out, struct err *e)
+{
+    *out = (struct notes_row){ 0 };
+    return db_each(s->db, e, get_notes, out, "SELECT NULLIF(notes, ''), noted, shortened FROM notes WHERE session=?",
+                   "s", session);
+}
+
+int store_notes_set(struct store *s, const char *session, const struct notes_row *r, struct err *e)
+{
+    return db_exec(s->db, e, "INSERT OR REPLACE INTO notes(session, notes, noted, shortened) VALUES(?,?,?,?)", "ssii",
+                   session, r->notes ? r->notes : "", r->noted, r->shortened);
+}
+
+/* What was posted lies in the platform's hands; our copies of it go too. The inbox keeps its keys against doubles, without the text. */
+int store_forget(struct store *s, const char *session, struct err *e)
+{
+    AUTO(db_tx_end) struct db_tx tx = { 0 };
+    static const char *const steps[] = {
+        "UPDATE turns SET request='', answer=NULL, messages=NULL, receipt=NULL WHERE session=? AND status<>'running'",
+        "UPDATE inbox SET text='' WHERE session=? AND state>=3",
+        "DELETE FROM outbox WHERE session=? AND sent_ms IS NOT NULL",
+        "DELETE FROM notes WHERE session=?",
+    };
+    if (db_tx_begin(&tx, s->db, e) < 0)
+        return err_wrap(e, "forget");
+    for (size_t i = 0; i < countof(steps); i++)
+        if (db_exec(s->db, e, steps[i], "s", session) < 0)
+            return err_wrap(e, "forget");
+    return db_tx_commit(&tx, e);
+}
