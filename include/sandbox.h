@@ -23,10 +23,14 @@ enum box_op {
     BOX_OP_INTAKE, /* name: unpack if an archive, profile; reply = {"profiles":[...]} as docs/profile.md has it */
     BOX_OP_VARS,   /* reply = {"vars":[{"name","type","detail"}]} */
     BOX_OP_RESET,  /* a new interpreter, files stay */
+    /* number: variables become what they were after that cell, files stay. UNDO with number 0: before the last cell; BRANCH
+     * with number 0: a new interpreter. The state that was left can be gone back to as well, for a while: box.copies says how
+     * many are kept. reply = {"state":"rolled_back","cell":N,"notes":["the thread pool `ex` is gone"]}; ERR_REFUSED when that
+     * state is not there any more, with the cells that are, in words */
     BOX_OP_UNDO,
     BOX_OP_BRANCH,
     BOX_OP_CHECKPOINT,
-    BOX_OP_RESTORE, /* number: the cell to go back to or branch from */
+    BOX_OP_RESTORE,
 };
 
 struct box_request {
@@ -84,12 +88,13 @@ struct sandbox_ops {
 extern const struct sandbox_ops sandbox_native, sandbox_fake;
 
 /* ---- the scripted one, for tests and for machines that cannot box ----
- * One JSON object a line, used up in order by the requests of its op ("op": cell, put, intake, vars, reset; absent: cell).
+ * One JSON object a line, used up in order by the requests of its op ("op": cell, put, intake, vars, reset, undo, branch; absent: cell).
  * A cell line has the keys of `sandbook cells --json`, all optional; figures and files are written into out_dir ("content":
  * text of a file). Any line: "delay_ms" on the loop's clock, "output" progress told before, "hang": true until cancelled,
  * "fail": "words" of an ERR_SANDBOX, "lost": true then also loses the box. Other ops answer with the line itself. With no
  * line left: an empty ok. A line that is no JSON object aborts. Forgets what was there and what was asked. */
 void sandbox_fake_script(const char *json_lines);
-/* The i-th request since, oldest first: "cell CODE", "put NAME", "intake NAME", "vars", "reset"; NULL: fewer. Borrowed. */
+/* The i-th request since, oldest first: "cell CODE", "put NAME", "intake NAME", "vars", "reset", "undo NUMBER",
+ * "branch NUMBER"; NULL: fewer. Borrowed. */
 const char *sandbox_fake_asked(size_t i);
 #endif

@@ -7,6 +7,8 @@
  *      |- zygote (python)           pid 1 of the base namespaces: everything imported, forks heads, sees no user data
  *      |  `- head                   one per session, in the session's box: runs every cell, locked down
  *      `- init                      one per session: pid 1 of its box, reaps and sweeps
+ *         |- copies                 forks of the head, parked after its last cells: nothing runs in them
+ *         `- head                   once a copy was woken: a child of that copy, adopted by init
  *
  * Start: the seccomp policy is compiled once (box_seccomp.c). A child unshares every namespace, gets a range of ids that are
  * nobody's on the host, builds a read-only tree from the image (box_mount.c) and executes the zygote in it (box_ns.c).
@@ -20,12 +22,17 @@
  * relayed; its own account is relayed as a claim. Files that are new are opened through a descriptor of /mnt/data and handed
  * over (box_collect.c). The verdict is ours and comes from the kernel: wait status, memory counters, clocks (box_answer.c).
  *
- * The end of a head, whatever the reason: init kills all that is left in the box in one pass, and a new head is forked into
- * the same namespaces. Files stay, variables don't, and that is said.
+ * After a cell, when its answer is out, the head is asked for a copy of itself. The copy reports itself on a channel of its
+ * own; it is looked at from outside, moved out of the run group, frozen (box_copy.c). The next cell waits for that.
+ *
+ * The end of a head, whatever the reason: all that is left in the box but copies is killed, and the newest copy is woken: its
+ * child is the head, with the variables as they were before the cell. Undo and branches are the same on purpose. With no copy
+ * left a new head is forked into the same namespaces. Files stay in any case; what is left of the variables is said.
  *
  * Trust. The daemon, the zygote until it forks, and init are ours. A head and all it starts are the adversary's from the
  * first byte on: frames on its channel are checked by the kernel's word on their sender, never wait for us and never make us
- * wait; its pipes are bytes; its files are reached by openat2 only. Nothing it says decides what we believe of it.
+ * wait; its pipes are bytes; its files are reached by openat2 only. Nothing it says decides what we believe of it. The same holds for a copy: it was a head, and hooks of the person's
+ * may run in its forks. A cell may kill copies by their numbers; it hurts its own session only, and that is noticed and told.
  *
  * Nothing outlives us: init and the zygote have a parent-death signal, a box dies with its init and with the zygote, and
  * groups that a killed keeper left are removed by the next one. */

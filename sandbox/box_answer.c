@@ -28,8 +28,20 @@ static void send_done(struct box_keeper *k, uint32_t session, const struct box_a
         json_set(v, "peak_bytes", NULL);
     json_set_int(v, "took_us", a->took_us);
     json_set_int(v, "start_us", a->start_us);
+    if (a->cell)
+        json_set_int(v, "cell", *a->cell);
     json_print(&text, v);
     box_send_text(&k->daemon, BOX_DONE, session, a->request, &text);
+}
+
+static const char *died_between(const struct box_session *s, char *why, size_t n)
+{
+    static const char began[] = "the interpreter had ended since the request before; this ran";
+    if (strcmp(s->left, "lost") == 0)
+        (void)snprintf(why, n, "%s in a new one", began);
+    else
+        (void)snprintf(why, n, "%s on the variables as they were after cell %u", began, (unsigned)s->left_cell);
+    return why;
 }
 
 void box_answer(struct box_session *s, const struct box_answer *a)
@@ -39,11 +51,15 @@ void box_answer(struct box_session *s, const struct box_answer *a)
         return;
     }
     struct box_answer told = *a;
-    if (a->request != 0 && s->lost) {
-        told.state = "lost";
+    char why[160];
+    if (a->request != 0 && s->left) {
+        if (strcmp(s->left, "kept") != 0 && strcmp(a->state, "kept") == 0) {
+            told.state = s->left;
+            told.cell = &s->left_cell;
+        }
         if (!a->why)
-            told.why = "the interpreter had ended since the request before; this ran in a new one";
-        s->lost = false;
+            told.why = died_between(s, why, sizeof why);
+        s->left = NULL;
     }
     send_done(s->keeper, s->id, &told);
 }
@@ -113,6 +129,7 @@ const char *box_verdict(const struct box_session *s, const struct box_usage *use
     case BOX_CAUSE_PROTOCOL: (void)snprintf(why, n, "%s", r->why); return "limit";
     case BOX_CAUSE_MEMORY: return oom(s, used, why, n);
     case BOX_CAUSE_RESET:
+    case BOX_CAUSE_BACK:
     case BOX_CAUSE_NONE:
     case BOX_CAUSES: break;
     }

@@ -219,15 +219,21 @@ void box_cgroups_close(struct box_cgroups *c)
 
 /* ---- one session ---- */
 
-enum place { WHOLE, INIT, RUN };
+enum place { WHOLE, INIT, RUN, PARKED, PLACES };
 
-/* v1 needs no leaf for init, and no run where all of the session is limited as one. Fewer groups are less memory. */
+/* v1 needs no leaf for init, none where all of the session is limited as one, and copies count for nothing but memory.
+ * Fewer groups are less memory. */
 static const char *below_of(const struct box_group *g, enum box_cgroup_part part, enum place place)
 {
     bool v2 = g->all->kind == BOX_CGROUP_V2;
-    if (place == INIT)
-        return v2 ? "/init" : "";
-    return place == RUN && (v2 || (part != BOX_CG_PIDS && part != BOX_CG_CPU)) ? "/run" : "";
+    switch (place) {
+    case INIT: return v2 ? "/init" : "";
+    case RUN: return v2 || part != BOX_CG_CPU ? "/run" : "";
+    case PARKED: return v2 || (part != BOX_CG_CPU && part != BOX_CG_PIDS) ? "/parked" : "";
+    case WHOLE:
+    case PLACES: break;
+    }
+    return "";
 }
 
 /* Folder of the group in one hierarchy; NULL when there is none. */
@@ -261,7 +267,7 @@ static int make_folder(const struct box_group *g, enum box_cgroup_part part, enu
 static int make_folders(const struct box_group *g, struct err *e)
 {
     for (enum box_cgroup_part part = 0; part < BOX_CG_PARTS; part++)
-        for (enum place place = WHOLE; place <= RUN && is_first(g, part); place++)
+        for (enum place place = WHOLE; place < PLACES && is_first(g, part); place++)
             if (make_folder(g, part, place, e) < 0)
                 return -1;
     return 0;
@@ -301,7 +307,7 @@ static int limit_cpu(const struct box_group *g, uint32_t pct)
 static int limit_pids(const struct box_group *g, uint32_t pids)
 {
     autofree char *dir = folder(g, BOX_CG_PIDS, RUN);
-    return put_number(dir, "pids.max", pids + (g->all->kind == BOX_CGROUP_V1 ? 1 : 0)); /* init is in it there */
+    return put_number(dir, "pids.max", pids);
 }
 
 int box_group_open(struct box_group *g, const struct box_cgroups *c, uint32_t session, const struct box_group_limits *l,
@@ -353,20 +359,33 @@ void box_group_kill(const struct box_group *g)
 
 /* ---- freezing ---- */
 
+/* The hierarchy that can freeze; BOX_CG_PARTS: there is none. */
+static enum box_cgroup_part freezing(const struct box_group *g)
+{
+    if (g->all->part[BOX_CG_UNIFIED])
+        return BOX_CG_UNIFIED;
+    return g->all->part[BOX_CG_FREEZER] ? BOX_CG_FREEZER : BOX_CG_PARTS;
+}
+
 static bool stands_still(const char *dir, bool v2)
 {
     autofree char *text = get(dir, v2 ? "cgroup.events" : "freezer.state");
     return v2 ? box_cgroup_value(text, "frozen", 0) == 1 : strncmp(text, "FROZEN", 6) == 0;
 }
 
+static int set_frozen(const char *dir, bool v2, bool frozen)
+{
+    return v2 ? put(dir, "cgroup.freeze", frozen ? "1" : "0") : put(dir, "freezer.state", frozen ? "FROZEN" : "THAWED");
+}
+
 bool box_group_freeze(const struct box_group *g, bool frozen)
 {
-    bool v2 = g->all->part[BOX_CG_UNIFIED] != NULL;
-    autofree char *dir = folder(g, v2 ? BOX_CG_UNIFIED : BOX_CG_FREEZER, RUN);
+    enum box_cgroup_part part = freezing(g);
+    bool v2 = part == BOX_CG_UNIFIED;
+    autofree char *dir = part < BOX_CG_PARTS ? folder(g, part, RUN) : NULL;
     if (!dir)
         return false;
-    int r =
-        v2 ? put(dir, "cgroup.freeze", frozen ? "1" : "0") : put(dir, "freezer.state", frozen ? "FROZEN" : "THAWED");
+    int r = set_frozen(dir, v2, frozen);
     if (r < 0 || !frozen)
         return r == 0;
     for (int i = 0; i < FREEZE_TRIES; i++) {
@@ -378,7 +397,72 @@ bool box_group_freeze(const struct box_group *g, bool frozen)
     return false;
 }
 
+/* ---- copies ---- */
+
+/* The group of one copy in the hierarchy that can freeze; NULL: there is none. */
+static char *copy_folder(const struct box_group *g, uint32_t number)
+{
+    enum box_cgroup_part part = freezing(g);
+    autofree char *parked = part < BOX_CG_PARTS ? folder(g, part, PARKED) : NULL;
+    return parked ? xasprintf("%s/c%u", parked, (unsigned)number) : NULL;
+}
+
+static bool has_member(const char *dir, pid_t pid)
+{
+    autofree char *text = get(dir, "cgroup.procs");
+    char *rest = NULL;
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        if (strtol(line, NULL, 10) == pid)
+            return true;
+    return false;
+}
+
+int box_group_park(const struct box_group *g, uint32_t number, pid_t pid, struct err *e)
+{
+    autofree char *own = copy_folder(g, number);
+    if (!*g->name)
+        return 0;
+    if (g->all->kind != BOX_CGROUP_V2 && move(g, PARKED, pid) < 0)
+        return err_sys(e, ERR_SANDBOX, errno, "cgroup of a copy");
+    if (own && ((mkdir(own, 0755) < 0 && errno != EEXIST) || put_number(own, "cgroup.procs", (uint64_t)pid) < 0))
+        return err_sys(e, ERR_SANDBOX, errno, "cgroup of a copy");
+    autofree char *memory = g->all->kind == BOX_CGROUP_V1 ? folder(g, BOX_CG_MEMORY, PARKED) : xstrdup(own);
+    if (!has_member(memory, pid))
+        return err_set(e, ERR_SANDBOX, "the copy did not stay in its cgroup");
+    box_group_hold(g, number, true);
+    return 0;
+}
+
+void box_group_hold(const struct box_group *g, uint32_t number, bool frozen)
+{
+    autofree char *own = copy_folder(g, number);
+    if (own)
+        (void)set_frozen(own, freezing(g) == BOX_CG_UNIFIED, frozen);
+}
+
+void box_group_unpark(const struct box_group *g, uint32_t number)
+{
+    autofree char *own = copy_folder(g, number);
+    if (!own)
+        return;
+    (void)put(own, "cgroup.kill", "1");
+    box_group_hold(g, number, false); /* the frozen of v1 die only then */
+    (void)rmdir(own);
+}
+
 /* ---- what it used ---- */
+
+int64_t box_group_memory(const struct box_group *g)
+{
+    autofree char *all = folder(g, BOX_CG_MEMORY, WHOLE);
+    if (!all)
+        return -1;
+    bool v1 = g->all->kind == BOX_CGROUP_V1;
+    autofree char *parts = get(all, "memory.stat");
+    int64_t files = box_cgroup_value(parts, v1 ? "total_inactive_file" : "inactive_file", 0) +
+                    box_cgroup_value(parts, v1 ? "total_active_file" : "active_file", 0);
+    return get_number(all, v1 ? "memory.usage_in_bytes" : "memory.current") - files;
+}
 
 struct box_usage box_group_usage(const struct box_group *g)
 {
@@ -410,7 +494,7 @@ bool box_group_close(struct box_group *g)
     bool gone = true;
     for (enum box_cgroup_part part = 0; part < BOX_CG_PARTS; part++) {
         autofree char *dir = is_first(g, part) ? folder(g, part, WHOLE) : NULL;
-        if (dir && remove_tree(dir, 1, false) < 0 && errno != ENOENT)
+        if (dir && remove_tree(dir, 2, false) < 0 && errno != ENOENT)
             gone = false;
     }
     if (gone)

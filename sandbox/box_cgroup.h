@@ -6,6 +6,7 @@
  *
  *   <own>/sandbook-<pid>-<start>/s<session>/init   the box's init, and what copies files in (v1: the session's own)
  *                                          /run    the head and all it starts
+ *                                          /parked/c<n>  one copy, which is frozen there by itself
  *
  * The session's group holds the memory limit; run holds it a little tighter, so that it is run that hits it. Groups that a
  * killed keeper left are recognised by pid and start time and removed. */
@@ -51,6 +52,14 @@ must_check int box_group_run(const struct box_group *g, pid_t pid, struct err *e
 void box_group_kill(const struct box_group *g);
 /* Stop or go on with all of run. Waits a few milliseconds at most for it to stand still; false: it does not. */
 bool box_group_freeze(const struct box_group *g, bool frozen);
+/* A copy, into a group of its own, which stands still from then on where the kernel can do that. Verified: it is there. */
+must_check int box_group_park(const struct box_group *g, uint32_t number, pid_t pid, struct err *e);
+/* Let it go on, or stand still again; does not wait for that. */
+void box_group_hold(const struct box_group *g, uint32_t number, bool frozen);
+/* SIGKILL to all that is in it, and it is removed (or left for box_group_close, while it is not empty). */
+void box_group_unpark(const struct box_group *g, uint32_t number);
+/* Bytes in use now by all of a session, but for what could be had back at once; -1: not known. */
+int64_t box_group_memory(const struct box_group *g);
 struct box_usage box_group_usage(const struct box_group *g);
 void box_group_reset_peak(const struct box_group *g);
 /* False: something still runs in it; try again. */

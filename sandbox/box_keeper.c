@@ -71,6 +71,7 @@ static struct json *features(const struct box_keeper *k)
     json_set_str(v, "cgroups", kinds[k->cgroups.kind]);
     json_set_bool(v, "cgroup_kill", k->cgroups.part[BOX_CG_UNIFIED] != NULL);
     json_set_bool(v, "freezer", k->cgroups.part[BOX_CG_UNIFIED] || k->cgroups.part[BOX_CG_FREEZER]);
+    json_set_bool(v, "copies_frozen", k->cgroups.part[BOX_CG_UNIFIED] || k->cgroups.part[BOX_CG_FREEZER]);
     json_set_bool(v, "cpu_limit", k->cgroups.part[BOX_CG_CPU] != NULL);
     json_set_int(v, "landlock", k->landlock);
     json_set_bool(v, "seccomp", true);

@@ -52,12 +52,13 @@ int box_limit_audit(pid_t pid, struct err *e)
     return 0;
 }
 
-int box_limit_oom_first(pid_t pid, struct err *e)
+int box_limit_oom(pid_t pid, bool first, struct err *e)
 {
+    const char *text = first ? "1000" : "0";
     char path[64];
     (void)snprintf(path, sizeof path, "/proc/%d/oom_score_adj", (int)pid);
     autoclose int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0 || write_all(fd, "1000", 4) < 0)
+    if (fd < 0 || write_all(fd, text, strlen(text)) < 0)
         return err_sys(e, ERR_SANDBOX, errno, "oom_score_adj");
     return 0;
 }
@@ -77,6 +78,38 @@ static bool pid_namespace(const char *pid, char *out, size_t n)
     ssize_t len = readlink(path, out, n - 1);
     out[len > 0 ? len : 0] = '\0';
     return len > 0;
+}
+
+bool box_limit_is_member(pid_t init, pid_t pid)
+{
+    char number[2][16], name[2][64];
+    (void)snprintf(number[0], sizeof number[0], "%d", (int)init);
+    (void)snprintf(number[1], sizeof number[1], "%d", (int)pid);
+    return pid_namespace(number[0], name[0], sizeof name[0]) && pid_namespace(number[1], name[1], sizeof name[1]) &&
+           strcmp(name[0], name[1]) == 0;
+}
+
+static char *status_of(pid_t pid)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    return slurp(path);
+}
+
+pid_t box_limit_inner_pid(pid_t pid)
+{
+    autofree char *text = status_of(pid);
+    const char *line = field(text, "\nNSpid:"); /* one number a namespace, the innermost last */
+    size_t n = strcspn(line, "\n");
+    while (n > 0 && line[n - 1] >= '0' && line[n - 1] <= '9')
+        n--;
+    return (pid_t)strtol(line + n, NULL, 10);
+}
+
+int box_limit_threads(pid_t pid)
+{
+    autofree char *text = status_of(pid);
+    return (int)strtol(field(text, "\nThreads:"), NULL, 10);
 }
 
 typedef void member_fn(void *ud, const char *pid);
@@ -111,17 +144,30 @@ int64_t box_limit_memory(pid_t init)
     return sum;
 }
 
-unsigned long long box_start_ticks(pid_t pid)
+/* Of /proc/<pid>/stat, counted from 1; 0: there is none. */
+static unsigned long long stat_field(pid_t pid, int number)
 {
     char path[64];
     (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     autofree char *text = slurp(path);
     const char *at = strrchr(text, ')'); /* the name before it may hold anything */
-    for (int i = 2; at && i < 22; i++) {
+    for (int i = 2; at && i < number; i++) {
         at = strchr(at, ' ');
         at = at ? at + 1 : NULL;
     }
     return at ? strtoull(at, NULL, 10) : 0;
+}
+
+enum { STAT_PARENT = 4, STAT_START = 22 };
+
+unsigned long long box_start_ticks(pid_t pid)
+{
+    return stat_field(pid, STAT_START);
+}
+
+static unsigned long long ticks_of(int64_t us)
+{
+    return (unsigned long long)(us / (1000000 / sysconf(_SC_CLK_TCK)));
 }
 
 struct hunt {
@@ -142,13 +188,26 @@ static void kill_if_newer(void *ud, const char *text)
 
 void box_limit_kill_newer(pid_t init, pid_t head, int64_t since_us)
 {
-    struct hunt h = { .init = init,
-                      .head = head,
-                      .since = (unsigned long long)(since_us / (1000000 / sysconf(_SC_CLK_TCK))) };
+    struct hunt h = { .init = init, .head = head, .since = ticks_of(since_us) };
     for (int pass = 0; pass < HUNT_PASSES; pass++) {
         h.found = 0;
         for_members(init, kill_if_newer, &h);
         if (h.found == 0)
             break;
     }
+}
+
+static void kill_if_orphan(void *ud, const char *text)
+{
+    const struct hunt *h = ud;
+    pid_t pid = (pid_t)strtol(text, NULL, 10);
+    if (pid != h->init && stat_field(pid, STAT_PARENT) == (unsigned long long)h->init &&
+        box_start_ticks(pid) >= h->since)
+        (void)kill(pid, SIGKILL);
+}
+
+void box_limit_kill_orphans(pid_t init, int64_t since_us)
+{
+    struct hunt h = { .init = init, .since = ticks_of(since_us) };
+    for_members(init, kill_if_orphan, &h);
 }

@@ -6,11 +6,18 @@
 
 /* The kernel's own word that every lock is shut: no capability, no_new_privs, a seccomp filter. ERR_SANDBOX names what is open. */
 must_check int box_limit_audit(pid_t pid, struct err *e);
-/* In want of memory this process, and what it starts, goes first. */
-must_check int box_limit_oom_first(pid_t pid, struct err *e);
+/* In want of memory this process, and what it starts, goes first; or it is one like any other. */
+must_check int box_limit_oom(pid_t pid, bool first, struct err *e);
+/* Does it live in the pid namespace of that init? */
+bool box_limit_is_member(pid_t init, pid_t pid);
+/* Its pid in its own namespace; 0: it is gone. */
+pid_t box_limit_inner_pid(pid_t pid);
+int box_limit_threads(pid_t pid); /* 0: it is gone */
 /* SIGKILL to all of a box that is neither its init nor its head and was started later than that (CLOCK_BOOTTIME, 10 ms
  * exact): what an interrupted cell has left. Best done while they are frozen; else some passes, until none is found. */
 void box_limit_kill_newer(pid_t init, pid_t head, int64_t since_us);
+/* The same for what init has adopted since: the copy that did not come, and what its hooks made. One pass. */
+void box_limit_kill_orphans(pid_t init, int64_t since_us);
 /* Bytes held by all processes of a box (their proportional share of what is shared), found by its init's pid namespace.
  * The watchdog's eye where there is no control group; a walk over /proc, as is the one above: not for every moment. */
 int64_t box_limit_memory(pid_t init);

@@ -196,7 +196,8 @@ static int own_tmpfs(const char *path, const struct box_sizes *z, uint64_t bytes
 int box_mount_session(const struct box_sizes *z, int *data_fd, struct err *e)
 {
     /* Over the base's /proc, which stays below: one must be visible for the kernel to allow another. */
-    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid,hidepid=invisible") < 0)
+    /* gid 0 of the base is init's: it alone sees every process, which its sweeps need. */
+    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid,hidepid=invisible,gid=0") < 0)
         return fail(e, "proc");
     if (own_tmpfs("/tmp", z, z->tmp_bytes, 4096, "mode=1777", 0, e) < 0 ||
         own_tmpfs("/dev/shm", z, z->shm_bytes, 4096, "mode=1777", MS_NOEXEC, e) < 0 ||

@@ -35,18 +35,23 @@ enum {
     BOX_PATH_MAX = 1024,       /* bytes of a path below /mnt/data */
     BOX_DEPTH_MAX = 8,         /* folders below /mnt/data that are looked into */
     BOX_ENTRIES_MAX = 1000,    /* entries below /mnt/data that are looked at */
+    BOX_COPIES_MAX = 64,       /* copies that a session may keep */
 };
 
 enum box_frame_type {
     /* daemon -> keeper */
-    BOX_OPEN = 1, /* JSON {"memory_bytes","disk_bytes","pids","cpu_pct"}; session is new -> BOX_DONE (request 0) */
-    BOX_CELL,     /* JSON {"code","number","timeout_ms","grace_ms"}: also keeper -> head, unchanged */
-    BOX_CALL,     /* JSON {"op", ..., "timeout_ms","grace_ms"}: also keeper -> head, unchanged; ops below */
-    BOX_PUT,      /* JSON {"name"} and one descriptor: that file's bytes become /mnt/data/<name> */
-    BOX_CANCEL,   /* no payload: the running request is interrupted, then killed; it still ends in BOX_DONE */
-    BOX_CLOSE,    /* no payload: everything of the session is killed and removed -> BOX_DONE (request 0) */
-    BOX_CHECK,    /* no payload, session 0: try the escapes of `doctor` in a fresh session -> BOX_NOTE*, BOX_DONE */
-    BOX_RESET,    /* no payload: a new interpreter; files stay -> BOX_DONE */
+    BOX_OPEN =
+        1,      /* JSON {"memory_bytes","disk_bytes","pids","cpu_pct","copies"}; session is new -> BOX_DONE (request 0).
+                     copies: how many states of the past are kept, 0 (default) to BOX_COPIES_MAX */
+    BOX_CELL,   /* JSON {"code","number","timeout_ms","grace_ms"}: also keeper -> head, unchanged */
+    BOX_CALL,   /* JSON {"op", ..., "timeout_ms","grace_ms"}: also keeper -> head, unchanged; ops below */
+    BOX_PUT,    /* JSON {"name"} and one descriptor: that file's bytes become /mnt/data/<name> */
+    BOX_CANCEL, /* no payload: the running request is interrupted, then killed; it still ends in BOX_DONE */
+    BOX_CLOSE,  /* no payload: everything of the session is killed and removed -> BOX_DONE (request 0) */
+    BOX_CHECK,  /* no payload, session 0: try the escapes of `doctor` in a fresh session -> BOX_NOTE*, BOX_DONE */
+    BOX_RESET,  /* no payload: a new interpreter; files stay, copies go -> BOX_DONE */
+    BOX_BACK,   /* JSON {"cell"}: the state after that cell, or, without it, the one before the last cell; files stay.
+                     Cell 0: a new interpreter, copies stay. -> BOX_CLAIM (notes: what is gone), BOX_DONE */
 
     /* keeper -> daemon */
     BOX_READY =
@@ -54,7 +59,8 @@ enum box_frame_type {
     BOX_OUTPUT, /* one byte stream number (1, 2), then bytes as printed; not necessarily UTF-8 */
     BOX_FILE,   /* JSON {"path","bytes"} and one descriptor, open for reading, of a regular file */
     BOX_CLAIM,  /* JSON: the head's account; also head -> keeper */
-    BOX_DONE,   /* JSON {"verdict","state","why","signal","peak_bytes","took_us","start_us"} */
+    BOX_DONE,   /* JSON {"verdict","state","why","signal","peak_bytes","took_us","start_us"}, and "cell" when a state of
+                   the past was gone back to: the cell after which it was */
     BOX_NOTE,   /* JSON {"name","outcome":"pass|fail|skip","detail"}: one line of a check */
 
     /* keeper -> zygote, zygote -> keeper, box init -> keeper: sandbox/box_zygote.h */
@@ -66,8 +72,20 @@ enum box_frame_type {
     BOX_SWEEP,
     BOX_SWEPT,
 
+    BOX_WATCH,
+
+    /* keeper -> head: one descriptor, the channel of a copy to be. The head forks it and says BOX_COPIED */
+    BOX_COPY = 80,
+    /* keeper -> copy: JSON {"tell"} and three descriptors: control, stdout, stderr. A child of the copy becomes the head
+     * and says BOX_HELLO on that control channel; with tell true its payload is a BOX_CLAIM whose notes say what did not
+     * come along, else the notes come with the next cell's claim */
+    BOX_WAKE,
+
     /* head -> keeper */
-    BOX_HELLO = 96, /* JSON {"audit":{...}}: locked down, audited, ready for the first byte */
+    BOX_HELLO = 96, /* JSON {"audit":{...}}: locked down, audited, ready for the first byte; of a woken one: a claim */
+    BOX_COPIED,     /* JSON {"why"}: it has forked, or why it could not ("": it has); a copy says it, too, once woken */
+    /* copy -> keeper, on its own channel */
+    BOX_PARKED, /* JSON {"threads"}: it has given up what it can't keep and waits */
 };
 
 enum { BOX_MORE = 1 }; /* flag: the payload goes on in the next frame */
@@ -94,19 +112,22 @@ struct box_frame {
  *   failed     the sandbox could not do what was asked ("why"); the code did not run
  * BOX_DONE.state: what is left of the variables.
  *   kept         all of them; also after an exception or an interrupt
- *   rolled_back  as they were before this request (a copy was woken)
+ *   rolled_back  as they were after the cell that "cell" names: the one before this request, or an older one when that
+ *                one's copy was gone ("why" says so). A copy was woken
  *   lost         a new interpreter
  *
  * BOX_CALL.op, and what its claim holds ("status" is "ok" or "error"; then "error" as in a cell):
  *   vars     -> {"vars":[{"name","type","detail"}]}
  *   intake   {"name"}: unpack /mnt/data/<name> if it is an archive, then profile it -> {"profiles":[profile...]}
  *   profile  {"path","as"}: profile one file -> {"profiles":[profile]}
- * Reserved: undo, branch, checkpoint, restore.
+ * Reserved: checkpoint, restore.
  *
  * BOX_CLAIM of a cell:
  *   {"status":"ok|error","result":{"text/plain","text/html"}|null,
  *    "error":{"name","value","traceback","line"}|null,
  *    "figures":[{"path","width","height","title","summary"}],    paths below /mnt/data, already PNG
+ *    "same_as":{path:path},                    files that the code saved of a figure -> that figure's path above
  *    "notes":[string]}                                           e.g. "pip is not available; installed are ..."
+ * A cell that died has no account of its own; when a copy was woken, that one's notes come as {"status":"ok","notes"}.
  */
 #endif

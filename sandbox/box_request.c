@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include "box_check.h"
+#include "box_copy.h"
 #include "box_fd.h"
 #include "box_limit.h"
 #include "box_session.h"
@@ -18,7 +19,8 @@ enum {
     TIMEOUT_MS = 60000, /* where the daemon names none */
     GRACE_MS = 2000,
     PUT_MS = 120000,
-    WATCH_MS = 250, /* between two looks of the watchdog */
+    WATCH_MS = 250,   /* between two looks of the watchdog */
+    SQUEEZE_MS = 100, /* between two looks whether copies have to make room */
     READ_BYTES = 60 << 10,
     DRAIN_BYTES = 1 << 20, /* the largest pipe that a box may make */
 };
@@ -47,6 +49,12 @@ static void refuse(struct box_session *s, uint32_t id, const char *why)
         s, &(struct box_answer){ .request = id, .verdict = "failed", .state = "kept", .why = why, .peak_bytes = -1 });
 }
 
+static int64_t cell_number(const struct json *v, const char *key)
+{
+    int64_t n = json_int_or(v, key, 0);
+    return n < 0 || n >= UINT32_MAX ? 0 : n;
+}
+
 /* The parts of a request that the keeper itself needs; the rest is the head's. */
 static int understand(struct box_request *r, struct err *e)
 {
@@ -58,6 +66,10 @@ static int understand(struct box_request *r, struct err *e)
         return -1;
     r->timeout_ms = json_int_or(v, "timeout_ms", TIMEOUT_MS);
     r->grace_ms = json_int_or(v, "grace_ms", GRACE_MS);
+    r->number = (uint32_t)cell_number(v, "number");
+    r->moves = r->type == BOX_CELL || strcmp(json_str_or(v, "op", ""), "restore") == 0;
+    r->to_previous = json_type(json_get(v, "cell")) == JSON_NULL;
+    r->back_to = (uint32_t)cell_number(v, "cell");
     if (r->timeout_ms < 1 || r->grace_ms < 0)
         return err_set(e, ERR_DATA, "timeout_ms and grace_ms are milliseconds");
     if (r->type != BOX_PUT)
@@ -123,7 +135,8 @@ void box_session_frame(struct box_session *s, struct box_msg *msg)
     case BOX_CELL:
     case BOX_CALL:
     case BOX_PUT:
-    case BOX_RESET: request_frame(s, msg); break;
+    case BOX_RESET:
+    case BOX_BACK: request_frame(s, msg); break;
     case BOX_CANCEL: box_request_interrupt(s, BOX_CAUSE_CANCEL); break;
     case BOX_CLOSE:
         s->closing = true;
@@ -148,32 +161,25 @@ static void put_begin(struct box_session *s);
 static int64_t run_due(const struct box_session *s, int64_t now_ms, int64_t limit_ms)
 {
     int64_t due = now_ms + limit_ms;
-    bool watched = s->keeper->cgroups.kind == BOX_CGROUP_NONE;
-    return watched && due > now_ms + WATCH_MS ? now_ms + WATCH_MS : due;
+    int64_t look = s->keeper->cgroups.kind == BOX_CGROUP_NONE ? WATCH_MS : s->copy_n > 1 ? SQUEEZE_MS : limit_ms;
+    return due > now_ms + look ? now_ms + look : due;
 }
 
 void box_request_begin(struct box_session *s)
 {
     struct box_request *r = &s->request;
-    if (r->id == 0 || (r->started && r->cause != BOX_CAUSE_RESET))
+    if (r->id == 0 || r->started || s->state != BOX_ST_IDLE)
         return;
-    if (r->started) { /* a RESET whose new head is here */
-        const struct box_answer a = { .request = r->id,
-                                      .verdict = "ok",
-                                      .state = "lost",
-                                      .peak_bytes = -1,
-                                      .took_us = box_now_us() - r->started_us };
-        box_request_clear(r);
-        box_answer(s, &a);
-        return;
-    }
     r->started = true;
     r->started_us = box_now_us();
     if (r->type == BOX_PUT) {
         put_begin(s);
     } else if (r->type == BOX_RESET) {
         r->cause = BOX_CAUSE_RESET;
+        box_copies_clear(s);
         box_session_sweep(s);
+    } else if (r->type == BOX_BACK) {
+        box_back_begin(s);
     } else {
         box_group_reset_peak(&s->group);
         r->before = box_group_usage(&s->group);
@@ -207,13 +213,17 @@ void box_request_interrupt(struct box_session *s, enum box_cause cause)
     }
 }
 
-/* Where there is no control group: true when it was too much. */
+/* Copies make room. Where there is no control group: true when it was too much all the same. */
 static bool watch(struct box_session *s)
 {
     struct box_request *r = &s->request;
-    if (s->keeper->cgroups.kind != BOX_CGROUP_NONE)
+    bool grouped = s->keeper->cgroups.kind != BOX_CGROUP_NONE;
+    if (grouped && s->copy_n < 2)
         return false;
-    int64_t bytes = box_limit_memory(s->init_pid);
+    int64_t bytes = grouped ? box_group_memory(&s->group) : box_limit_memory(s->init_pid);
+    box_copies_pressure(s, bytes);
+    if (grouped)
+        return false;
     if (bytes > r->watched_bytes)
         r->watched_bytes = bytes;
     if (bytes <= (int64_t)s->memory_bytes)
@@ -300,6 +310,19 @@ static void rest(struct box_session *s)
     box_loop_want(s->head.src, EPOLLIN);
 }
 
+/* The session is after another cell now. */
+static void move_on(struct box_session *s, uint32_t number)
+{
+    const struct box_place was = s->at;
+    uint32_t cell = number > 0 ? number : was.cell;
+    bool same = cell == was.cell;
+    s->at = (struct box_place){
+        .cell = cell,
+        .before = same ? was.before : was.cell,
+        .back = same || !box_copy_find(s, was.cell) ? was.back : was.cell,
+    };
+}
+
 void box_request_claimed(struct box_session *s)
 {
     struct box_request *r = &s->request;
@@ -326,36 +349,39 @@ void box_request_claimed(struct box_session *s)
         .took_us = box_now_us() - r->started_us,
         .start_us = r->started_us - r->received_us,
     };
+    const bool moves = r->moves;
+    if (moves)
+        move_on(s, r->number);
     box_part_clear(&s->head.claim);
     box_request_clear(r);
     rest(s);
     box_session_enter(s, BOX_ST_IDLE, INT64_MAX);
     box_answer(s, &a);
+    if (moves)
+        box_copy_begin(s);
 }
 
 void box_request_died(struct box_session *s)
 {
     struct box_request *r = &s->request;
-    char why[240] = "";
     int signo = 0;
+    if (r->judged)
+        return;
     if (r->id == 0 || !r->started) { /* between two requests, or while one waited */
-        s->lost = true;
+        s->died_idle = true;
         r->cause = BOX_CAUSE_NONE;
         return;
     }
-    if (r->cause == BOX_CAUSE_RESET)
-        return; /* answered when the new head is there */
+    r->judged = true;
+    if (r->cause == BOX_CAUSE_RESET || r->cause == BOX_CAUSE_BACK)
+        return;
     struct box_usage used = box_group_usage(&s->group);
-    const char *verdict = box_verdict(s, &used, &signo, why, sizeof why);
-    if (r->type != BOX_PUT) {
-        box_request_drain(s);
-        box_answer_files(s, r->type == BOX_CELL);
-    }
-    const struct box_answer a = {
+    const char *verdict = box_verdict(s, &used, &signo, r->said, sizeof r->said);
+    box_request_drain(s);
+    box_answer_files(s, r->type == BOX_CELL);
+    r->end = (struct box_answer){
         .request = r->id,
         .verdict = verdict,
-        .state = "lost",
-        .why = *why ? why : NULL,
         .signal = signo,
         .peak_bytes = used.peak_bytes >= 0   ? used.peak_bytes
                       : r->watched_bytes > 0 ? r->watched_bytes
@@ -363,12 +389,14 @@ void box_request_died(struct box_session *s)
         .took_us = box_now_us() - r->started_us,
         .start_us = r->started_us - r->received_us,
     };
-    box_request_clear(r);
-    box_answer(s, &a);
 }
 
 void box_request_fail(struct box_session *s, const char *verdict, const char *why)
 {
+    if (s->request.judged && s->request.end.verdict) { /* how it died is known, and matters more */
+        box_request_settle(s, "lost", NULL);
+        return;
+    }
     const struct box_answer a = {
         .request = s->request.id,
         .verdict = verdict,
@@ -433,7 +461,7 @@ static void on_put_end(void *ud, uint32_t events)
     if (s->state == BOX_ST_PUT) {
         box_session_enter(s, BOX_ST_IDLE, INT64_MAX);
         box_list(&s->files, s->data_fd); /* what we put is no news */
-        if (s->lost)
+        if (s->died_idle)
             box_session_sweep(s);
     }
     box_answer(s, &a);

@@ -1,4 +1,5 @@
-/* box_session.c - see box_session.h: boxes and heads come and go here; requests are box_request.c's. */
+/* box_session.c - see box_session.h: boxes come and go here; heads are box_head.c's, copies
+ * box_copy.c's, requests box_request.c's. */
 #include "box_session.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -10,32 +11,32 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include "box_check.h"
+#include "box_copy.h"
 #include "box_limit.h"
 #include "box_zygote.h"
 #include "log.h"
 
 enum {
     BUILD_MS = 10000,
-    FORK_MS = 20000,
     SWEEP_MS = 10000,
     CLOSE_RETRY_MS = 10,
     CLOSE_TRIES = 200,
-    CHANNEL_END_MS = 500, /* from the end of a head's channel to its own end */
-    FRAMES_A_ROUND = 64,  /* of one head, before others get their turn */
-    FILE_BYTES = 256 << 20,
 };
 
 static const int64_t MIB = 1 << 20;
-static const char *const state_names[BOX_STATES] = { "build", "fork", "idle", "run", "put", "sweep", "close" };
+static const char *const state_names[BOX_STATES] = { "build", "fork",  "idle", "run",  "put",
+                                                     "copy",  "sweep", "wake", "close" };
 
-static const uint8_t may_follow[BOX_STATES] = {
+static const uint16_t may_follow[BOX_STATES] = {
     /* all else is a bug here */
     [BOX_ST_BUILD] = 1 << BOX_ST_FORK | 1 << BOX_ST_CLOSE,
     [BOX_ST_FORK] = 1 << BOX_ST_IDLE | 1 << BOX_ST_CLOSE,
-    [BOX_ST_IDLE] = 1 << BOX_ST_RUN | 1 << BOX_ST_PUT | 1 << BOX_ST_SWEEP | 1 << BOX_ST_CLOSE,
+    [BOX_ST_IDLE] = 1 << BOX_ST_RUN | 1 << BOX_ST_PUT | 1 << BOX_ST_COPY | 1 << BOX_ST_SWEEP | 1 << BOX_ST_CLOSE,
     [BOX_ST_RUN] = 1 << BOX_ST_IDLE | 1 << BOX_ST_SWEEP | 1 << BOX_ST_CLOSE,
     [BOX_ST_PUT] = 1 << BOX_ST_IDLE | 1 << BOX_ST_SWEEP | 1 << BOX_ST_CLOSE,
-    [BOX_ST_SWEEP] = 1 << BOX_ST_FORK | 1 << BOX_ST_CLOSE,
+    [BOX_ST_COPY] = 1 << BOX_ST_IDLE | 1 << BOX_ST_SWEEP | 1 << BOX_ST_CLOSE,
+    [BOX_ST_SWEEP] = 1 << BOX_ST_FORK | 1 << BOX_ST_WAKE | 1 << BOX_ST_CLOSE,
+    [BOX_ST_WAKE] = 1 << BOX_ST_IDLE | 1 << BOX_ST_SWEEP | 1 << BOX_ST_CLOSE,
     [BOX_ST_CLOSE] = 0,
 };
 
@@ -59,33 +60,7 @@ struct box_session *box_session_find(const struct box_keeper *k, uint32_t id)
     return NULL;
 }
 
-/* ---- the head ---- */
-
-static void head_close(struct box_session *s)
-{
-    struct box_head *h = &s->head;
-    box_loop_drop(&h->src);
-    box_link_close(&h->link);
-    for (int i = 0; i < 2; i++) {
-        box_loop_drop(&h->pipe_src[i]);
-        if (h->pipe[i] >= 0)
-            (void)close(h->pipe[i]);
-    }
-    if (h->pidfd >= 0)
-        (void)close(h->pidfd);
-    box_part_clear(&h->claim);
-    *h = (struct box_head){
-        .pidfd = -1,
-        .generation = h->generation,
-        .ended = true,
-        .link = BOX_LINK_INIT,
-        .pipe = { -1, -1 },
-        .claim.body = STR_INIT(BOX_CLAIM_MAX),
-    };
-}
-
-/* The box can't go on: whoever waits is told, and it is taken down. */
-static void give_up(struct box_session *s, const char *why)
+void box_session_give_up(struct box_session *s, const char *why)
 {
     log_error("box_failed", KV_I("session", s->id), KV_S("state", state_names[s->state]), KV_S("why", why));
     bool opening = s->opening;
@@ -98,175 +73,21 @@ static void give_up(struct box_session *s, const char *why)
         box_session_close(s);
 }
 
-/* It has locked itself down and said so; now what only the outside can do, then the first byte may come. */
-static void head_ready(struct box_session *s, pid_t pid)
-{
-    struct err e;
-    s->head.pid = pid;
-    s->head.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (s->head.pidfd < 0 || box_limit_audit(pid, &e) < 0 || box_group_run(&s->group, pid, &e) < 0 ||
-        box_limit_oom_first(pid, &e) < 0) {
-        give_up(s, s->head.pidfd < 0 ? "the interpreter ended at once" : e.msg);
-        return;
-    }
-    box_session_enter(s, BOX_ST_IDLE, INT64_MAX);
-    if (s->opening) {
-        const struct box_answer a = {
-            .verdict = "ok", .state = "lost", .peak_bytes = -1, .took_us = box_now_us() - s->opened_us
-        };
-        s->opening = false;
-        box_answer(s, &a);
-    }
-    box_request_begin(s);
-}
-
-static void broke_a_rule(struct box_session *s, const char *what)
-{
-    log_warn("box_head_protocol", KV_I("session", s->id), KV_S("what", what));
-    if (s->state == BOX_ST_FORK) { /* no person's byte has run yet: ours is broken */
-        give_up(s, what);
-        return;
-    }
-    s->request.cause = BOX_CAUSE_PROTOCOL;
-    (void)snprintf(s->request.why, sizeof s->request.why, "protocol: %s", what);
-    box_session_sweep(s);
-}
-
-/* What a head says is a claim; what is not a well-formed claim at the right time ends it. */
-static void head_frame(struct box_session *s, const struct box_msg *msg)
-{
-    if (s->state == BOX_ST_FORK && msg->head.type == BOX_HELLO) {
-        head_ready(s, msg->pid);
-    } else if (s->state == BOX_ST_FORK && msg->head.type == BOX_FAILED) {
-        autofree char *why = xstrndup((const char *)msg->payload, msg->head.len);
-        give_up(s, why);
-    } else if (s->state != BOX_ST_RUN || msg->head.type != BOX_CLAIM) {
-        broke_a_rule(s, "a frame that nobody asked for");
-    } else {
-        int done = box_part_add(&s->head.claim, &msg->head, msg->payload);
-        if (done < 0)
-            broke_a_rule(s, "its answer is too long or in pieces of different kinds");
-        else if (done > 0)
-            box_request_claimed(s);
-    }
-}
-
-/* Processes that a cell forked hold the channel too. Their frames are not the head's and are dropped. */
-static bool is_stranger(const struct box_session *s, const struct box_msg *msg)
-{
-    return s->head.pid != 0 && msg->pid != s->head.pid;
-}
-
-static void on_head(void *ud, uint32_t events)
-{
-    struct box_session *s = ud;
-    static struct box_msg msg;
-    if ((events & EPOLLOUT) && box_link_flush(&s->head.link) != 1)
-        box_loop_want(s->head.src, EPOLLIN);
-    const uint32_t generation = s->head.generation;
-    for (int i = 0; i < FRAMES_A_ROUND && s->head.src && s->head.generation == generation; i++) {
-        if (s->state == BOX_ST_SWEEP || s->state == BOX_ST_CLOSE || s->keeper->stalled)
-            break;
-        enum box_recv got = box_recv(s->head.link.fd, &msg, false);
-        if (got == BOX_RECV_NOTHING)
-            break;
-        if (got == BOX_RECV_END) {
-            box_loop_want(s->head.src, 0);
-            s->head.hung_up = true;
-            s->due_ms = time_mono_ms() + CHANNEL_END_MS; /* before that the zygote says how it ended */
-            break;
-        }
-        if (is_stranger(s, &msg))
-            continue;
-        if (got == BOX_RECV_BAD)
-            broke_a_rule(s, "a malformed frame");
-        else
-            head_frame(s, &msg);
-    }
-    box_keeper_flush(s->keeper);
-}
-
-static void on_stdout(void *ud, uint32_t events)
-{
-    (void)events;
-    box_request_output(ud, 0);
-}
-
-static void on_stderr(void *ud, uint32_t events)
-{
-    (void)events;
-    box_request_output(ud, 1);
-}
-
-/* Our ends stay, the others' are for the head. */
-static int head_channels(struct box_session *s, int theirs[3], struct err *e)
-{
-    struct box_head *h = &s->head;
-    const int on = 1;
-    int pair[2], pipes[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-        return err_sys(e, ERR_SANDBOX, errno, "socketpair");
-    (void)setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
-    h->link.fd = pair[0];
-    theirs[0] = pair[1];
-    for (int i = 0; i < 2; i++) {
-        if (pipe2(pipes, O_CLOEXEC) < 0)
-            return err_sys(e, ERR_SANDBOX, errno, "pipe");
-        (void)fcntl(pipes[0], F_SETFL, O_NONBLOCK);
-        h->pipe[i] = pipes[0];
-        theirs[1 + i] = pipes[1];
-    }
-    h->src = box_loop_add(s->keeper->loop, h->link.fd, EPOLLIN, on_head, s);
-    h->pipe_src[0] = box_loop_add(s->keeper->loop, h->pipe[0], 0, on_stdout, s);
-    h->pipe_src[1] = box_loop_add(s->keeper->loop, h->pipe[1], 0, on_stderr, s);
-    return 0;
-}
-
-static void head_fork(struct box_session *s)
-{
-    struct err e;
-    int theirs[3] = { -1, -1, -1 };
-    head_close(s);
-    int r = head_channels(s, theirs, &e);
-    if (r == 0) {
-        const struct box_fork how = {
-            .uid = s->keeper->base.root ? s->slot + 1 : 0,
-            .pids = s->pids,
-            .file_bytes = FILE_BYTES,
-            .data_bytes = s->keeper->cgroups.kind == BOX_CGROUP_NONE ? s->memory_bytes : 0,
-        };
-        const int fds[BOX_FORK_FDS] = {
-            [BOX_FD_INIT] = s->init.pidfd,
-            [BOX_FD_CONTROL] = theirs[0],
-            [BOX_FD_STDOUT] = theirs[1],
-            [BOX_FD_STDERR] = theirs[2],
-        };
-        const struct box_frame head = {
-            .type = BOX_FORK, .session = s->id, .request = ++s->head.generation, .len = sizeof how
-        };
-        s->head.ended = false;
-        s->swept = false;
-        box_session_enter(s, BOX_ST_FORK, time_mono_ms() + FORK_MS);
-        box_send_fds(&s->keeper->base.channel, &head, &how, fds, BOX_FORK_FDS);
-    }
-    for (int i = 0; i < 3; i++)
-        if (theirs[i] >= 0)
-            (void)close(theirs[i]);
-    if (r < 0)
-        give_up(s, e.msg);
-}
-
 /* ---- the end of a head ---- */
 
 void box_session_sweep(struct box_session *s)
 {
+    uint32_t spare[BOX_COPIES_MAX];
     if (s->state == BOX_ST_SWEEP || s->state == BOX_ST_CLOSE)
         return;
+    box_copy_give_up(s);
     s->swept = false;
     box_session_enter(s, BOX_ST_SWEEP, time_mono_ms() + SWEEP_MS);
-    box_loop_want(s->head.src, 0);
+    if (s->head.src)
+        box_loop_want(s->head.src, 0);
     box_group_kill(&s->group);
-    box_send(&s->init.channel, BOX_SWEEP, s->id, 0, NULL, 0);
+    size_t n = box_copies_inner(s, spare, countof(spare));
+    box_send(&s->init.channel, BOX_SWEEP, s->id, 0, spare, n * sizeof *spare);
 }
 
 /* Nothing is left, and the head's own end is known. */
@@ -275,8 +96,11 @@ static void sweep_check(struct box_session *s)
     if (s->state != BOX_ST_SWEEP || !s->swept || !s->head.ended)
         return;
     box_request_died(s);
-    if (s->state == BOX_ST_SWEEP)
-        head_fork(s);
+    struct box_copy *copy = box_request_copy(s);
+    if (copy)
+        box_head_wake(s, copy, s->request.started && !s->check);
+    else
+        box_head_fork(s);
 }
 
 static void head_ended(struct box_session *s, int status)
@@ -284,15 +108,13 @@ static void head_ended(struct box_session *s, int status)
     s->head.ended = true;
     s->head.status = status;
     switch (s->state) {
-    case BOX_ST_FORK: give_up(s, "the interpreter did not start; the log has the reason"); break;
+    case BOX_ST_FORK: box_session_give_up(s, "the interpreter did not start; the log has the reason"); break;
+    case BOX_ST_PUT: s->died_idle = true; break; /* the sweep waits for the file */
     case BOX_ST_IDLE:
-    case BOX_ST_PUT:
-        s->lost = true;
-        if (s->state == BOX_ST_IDLE)
-            box_session_sweep(s);
-        break;
-    case BOX_ST_RUN: box_session_sweep(s); break;
+    case BOX_ST_RUN:
+    case BOX_ST_COPY: box_session_sweep(s); break;
     case BOX_ST_SWEEP: sweep_check(s); break;
+    case BOX_ST_WAKE:
     case BOX_ST_BUILD:
     case BOX_ST_CLOSE:
     case BOX_STATES: break;
@@ -301,13 +123,24 @@ static void head_ended(struct box_session *s, int status)
 
 void box_session_zygote(struct box_session *s, const struct box_frame *head, int32_t value)
 {
-    if (head->request != s->head.generation)
+    if (head->request != s->head.generation || s->head.inner != 0)
         return;
     if (head->type == BOX_EXIT)
         head_ended(s, value);
     else if (head->type == BOX_FORKED && value < 0)
-        give_up(s, strerror(-value)); /* NOLINT(concurrency-mt-unsafe): one thread */
+        box_session_give_up(s, strerror(-value)); /* NOLINT(concurrency-mt-unsafe): one thread */
     box_keeper_flush(s->keeper);
+}
+
+/* Init tells how a head ended that came from a copy. */
+static void init_exit(struct box_session *s, const struct box_msg *msg)
+{
+    uint32_t end[2];
+    if (msg->head.len != sizeof end)
+        return;
+    memcpy(end, msg->payload, sizeof end);
+    if (s->head.inner != 0 && end[0] == (uint32_t)s->head.inner)
+        head_ended(s, (int)end[1]);
 }
 
 /* ---- the box ---- */
@@ -323,13 +156,15 @@ static void on_init(void *ud, uint32_t events)
         msg.fds[0] = -1;
         s->init_pid = msg.pid;
     } else if (got == BOX_RECV_FRAME && msg.head.type == BOX_SWEPT && s->state == BOX_ST_BUILD && s->data_fd >= 0) {
-        head_fork(s);
+        box_head_fork(s);
     } else if (got == BOX_RECV_FRAME && msg.head.type == BOX_SWEPT) {
         s->swept = true;
         sweep_check(s);
+    } else if (got == BOX_RECV_FRAME && msg.head.type == BOX_EXIT) {
+        init_exit(s, &msg);
     } else if (got == BOX_RECV_FRAME && msg.head.type == BOX_FAILED) {
         autofree char *why = xstrndup((const char *)msg.payload, msg.head.len);
-        give_up(s, why);
+        box_session_give_up(s, why);
     } else if (got != BOX_RECV_NOTHING) {
         box_loop_want(s->init_src, 0); /* its end is told by its pidfd */
     }
@@ -347,7 +182,8 @@ static void session_free(struct box_session *s)
         }
     }
     k->slots[s->slot] = 0;
-    head_close(s);
+    box_copies_clear(s);
+    box_head_close(s);
     str_clear(&s->head.claim.body);
     box_request_clear(&s->request);
     box_part_clear(&s->incoming);
@@ -393,7 +229,7 @@ static void on_init_end(void *ud, uint32_t events)
     (void)events;
     init_reap(s);
     if (s->state != BOX_ST_CLOSE)
-        give_up(s, "the box ended");
+        box_session_give_up(s, "the box ended");
     close_finish(s);
 }
 
@@ -405,7 +241,8 @@ void box_session_close(struct box_session *s)
         box_request_fail(s, "cancelled", "the session was closed");
     s->closed_ms = time_mono_ms();
     box_session_enter(s, BOX_ST_CLOSE, s->closed_ms + SWEEP_MS);
-    head_close(s);
+    box_copies_clear(s); /* the frozen of v1 would keep init from ending */
+    box_head_close(s);
     box_group_kill(&s->group);
     if (s->init.pidfd >= 0)
         (void)syscall(SYS_pidfd_send_signal, s->init.pidfd, SIGKILL, NULL, 0);
@@ -418,6 +255,7 @@ void box_session_abandon(struct box_session *s)
         init_reap(s);
     }
     box_request_clear(&s->request);
+    box_copies_clear(s);
     for (int i = 0; i < CLOSE_TRIES && !box_group_close(&s->group); i++)
         (void)usleep(CLOSE_RETRY_MS * 1000);
     session_free(s);
@@ -464,7 +302,7 @@ static int start(struct box_session *s, struct err *e)
     s->data_fd = s->init.data_fd;
     s->init_pid = s->init.pid;
     if (s->init.up)
-        head_fork(s);
+        box_head_fork(s);
     return 0;
 }
 
@@ -495,6 +333,7 @@ struct box_session *box_session_open(struct box_keeper *k, uint32_t id, const st
         .disk_bytes = limit_of(limits, "disk_bytes", MIB * 256, MIB, MIB * 1024 * 1024),
         .pids = (uint32_t)limit_of(limits, "pids", 128, 8, 30000),
         .cpu_pct = (uint32_t)limit_of(limits, "cpu_pct", 100, 0, 100000),
+        .copy_max = (uint32_t)limit_of(limits, "copies", 0, 0, BOX_COPIES_MAX),
         .init = { .pidfd = -1, .data_fd = -1, .channel = BOX_LINK_INIT },
         .head = { .pidfd = -1, .ended = true, .link = BOX_LINK_INIT, .pipe = { -1, -1 } },
         .data_fd = -1,
@@ -528,16 +367,19 @@ void box_session_tick(struct box_session *s, int64_t now_ms)
 {
     if (now_ms < s->due_ms)
         return;
-    if (s->head.hung_up && (s->state == BOX_ST_IDLE || s->state == BOX_ST_RUN || s->state == BOX_ST_PUT)) {
-        broke_a_rule(s, "it closed its channel");
+    if (s->head.hung_up &&
+        (s->state == BOX_ST_IDLE || s->state == BOX_ST_RUN || s->state == BOX_ST_PUT || s->state == BOX_ST_COPY)) {
+        box_head_broke_rule(s, "it closed its channel");
         return;
     }
     switch (s->state) {
     case BOX_ST_BUILD:
-    case BOX_ST_FORK: give_up(s, "the box took too long to start"); break;
+    case BOX_ST_FORK: box_session_give_up(s, "the box took too long to start"); break;
     case BOX_ST_RUN:
     case BOX_ST_PUT: box_request_tick(s, now_ms); break;
-    case BOX_ST_SWEEP: give_up(s, "processes that can't be killed"); break;
+    case BOX_ST_COPY: box_copy_late(s); break;
+    case BOX_ST_WAKE: box_copy_failed(s, "it took too long"); break;
+    case BOX_ST_SWEEP: box_session_give_up(s, "processes that can't be killed"); break;
     case BOX_ST_CLOSE:
         if (s->init.pidfd < 0) {
             close_finish(s);

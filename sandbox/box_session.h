@@ -1,12 +1,14 @@
-/* box_session.h - one session: its box, its head, its one request at a time.
+/* box_session.h - one session: its box, its head, its copies, its one request at a time.
  *
  *   BUILD   the box's init is being made          FORK   a head is on its way        IDLE  the head waits
- *   RUN     the head has a request                PUT    a file is copied in         SWEEP all but init is being killed
- *   CLOSE   init is killed, and with it the box
+ *   RUN     the head has a request                PUT    a file is copied in         COPY  the head leaves a copy
+ *   SWEEP   all but init and copies is killed     WAKE   a copy becomes the head     CLOSE init is killed, and so the box
  *
- * Everything that ends a head goes through SWEEP: whatever the head started dies, the verdict is made from what the kernel
- * says, and a new head is forked into the same namespaces, so that files stay. (When copies are left behind, SWEEP kills the
- * run group only, and the newest copy is woken instead.) */
+ * After a cell, when its answer is out: IDLE -> COPY -> IDLE; what is asked meanwhile waits for that. Everything that ends a
+ * head goes through SWEEP: whatever the head started dies, the verdict is made from what the kernel says, and the newest copy
+ * is woken; if that fails, SWEEP again and the next one. With none left a new head is forked into the same namespaces. Files
+ * stay in every case. Going back is the same way on purpose. The answer goes out when the new head is there, since only then
+ * it is known what is left of the variables. */
 #ifndef BOX_SESSION_H
 #define BOX_SESSION_H
 #include "box_collect.h"
@@ -19,7 +21,9 @@ enum box_state {
     BOX_ST_IDLE,
     BOX_ST_RUN,
     BOX_ST_PUT,
+    BOX_ST_COPY,
     BOX_ST_SWEEP,
+    BOX_ST_WAKE,
     BOX_ST_CLOSE,
     BOX_STATES,
 };
@@ -33,11 +37,18 @@ enum box_cause {
     BOX_CAUSE_PROTOCOL,
     BOX_CAUSE_MEMORY, /* the watchdog, where there is no control group */
     BOX_CAUSE_RESET,
+    BOX_CAUSE_BACK,
     BOX_CAUSES,
 };
 
+/* Where a session, or a copy of it, is: see box_copy.h. */
+struct box_place {
+    uint32_t cell, before, back;
+};
+
 struct box_head {
-    pid_t pid; /* on the host; 0: not known yet */
+    pid_t pid;   /* on the host; 0: not known yet */
+    pid_t inner; /* in the box, when it came from a copy; 0: from the zygote */
     int pidfd;
     uint32_t generation; /* tells its messages from those of its predecessors */
     bool ended;          /* status is as from waitpid() */
@@ -50,10 +61,27 @@ struct box_head {
     struct box_part claim;
 };
 
+struct box_answer {
+    uint32_t request;
+    const char *verdict, *state;
+    const char *why;      /* NULL: nothing to say */
+    const uint32_t *cell; /* the one whose state was gone back to; NULL: none was */
+    int signal;
+    int64_t peak_bytes; /* -1: not known */
+    int64_t took_us, start_us;
+};
+
 struct box_request {
     uint32_t id; /* 0: none */
     uint8_t type;
     bool started;
+    uint32_t number; /* of a cell */
+    bool moves;      /* it changes the variables: afterwards the session is at another place */
+    bool judged;     /* its run is dead and end, with said, is its answer but for the state */
+    struct box_answer end;
+    char said[320];
+    bool to_previous; /* BOX_BACK without a cell */
+    uint32_t back_to;
     struct str body;
     int64_t timeout_ms, grace_ms;
     int64_t received_us, started_us;
@@ -68,6 +96,8 @@ struct box_request {
     int worker_pidfd;
     struct box_source *worker_src;
 };
+
+struct box_copy;
 
 struct box_session {
     struct box_session *next;
@@ -88,11 +118,23 @@ struct box_session {
     struct box_part incoming; /* a request whose frames have not all come */
     struct box_listing files; /* as the daemon knows them */
 
+    struct box_place at;
+    uint32_t before_death;   /* where it was when its head ended */
+    uint32_t base;           /* after this cell the interpreter was a new one */
+    struct box_copy *copies; /* parked, newest first */
+    struct box_copy *coming; /* the head was asked for it */
+    struct box_copy *waking; /* one of copies */
+    uint32_t copy_n, copy_max, copies_made;
+    bool head_is_back; /* from the forks of COPY */
+    int64_t copy_us, wake_us;
+
     int64_t opened_us, closed_ms;
-    bool opening;            /* BOX_OPEN is not answered yet */
-    bool closing;            /* BOX_CLOSE wants an answer */
-    bool swept;              /* init has said that nothing is left */
-    bool lost;               /* a head ended between two requests; the next answer says so */
+    bool opening;     /* BOX_OPEN is not answered yet */
+    bool closing;     /* BOX_CLOSE wants an answer */
+    bool swept;       /* init has said that nothing is left */
+    bool died_idle;   /* the head ended while no request ran */
+    const char *left; /* since then, what is left of the variables: the next answer says so; NULL: told */
+    uint32_t left_cell;
     struct box_check *check; /* its outputs and verdicts go there, not to the daemon; borrowed */
 };
 
@@ -111,8 +153,18 @@ void box_session_tick(struct box_session *s, int64_t now_ms);
 void box_session_stall(struct box_session *s, bool stalled);
 /* The only writer of the state. */
 void box_session_enter(struct box_session *s, enum box_state state, int64_t due_ms);
-/* Kill all but init; then a verdict and a new head. */
+/* Kill all but init and copies; then a verdict and another head. */
 void box_session_sweep(struct box_session *s);
+/* The box can't go on: whoever waits is told, and it is taken down. */
+void box_session_give_up(struct box_session *s, const char *why);
+
+/* ---- the head (box_head.c) ---- */
+void box_head_close(struct box_session *s);
+void box_head_fork(struct box_session *s); /* from the zygote */
+/* From a copy. tell: what is gone is told by its HELLO, since a request waits for that. */
+void box_head_wake(struct box_session *s, struct box_copy *copy, bool tell);
+/* It said what no head says. */
+void box_head_broke_rule(struct box_session *s, const char *what);
 
 /* ---- requests (box_request.c) ---- */
 /* A whole frame of the daemon's for this session. */
@@ -124,8 +176,18 @@ void box_request_begin(struct box_session *s);
 void box_request_interrupt(struct box_session *s, enum box_cause cause);
 /* All of the head's last words are in s->head.claim. */
 void box_request_claimed(struct box_session *s);
-/* Everything of the run is dead: judge, answer. */
+/* Everything of the run is dead: judge. */
 void box_request_died(struct box_session *s);
+/* ---- going back, wanted or not (box_back.c) ---- */
+void box_back_begin(struct box_session *s); /* BOX_BACK */
+/* The copy to be woken after a sweep; NULL: the next head is a new interpreter. */
+struct box_copy *box_request_copy(const struct box_session *s);
+/* The first word of a woken head, for the request that waits for it. */
+void box_request_woken_claim(struct box_session *s, const struct box_msg *msg);
+/* There is a head again, from that copy or new: answer what waited for that. */
+void box_request_revived(struct box_session *s, const struct box_copy *copy);
+/* The answer of a request whose end is judged. cell: whose state was woken; NULL: none. */
+void box_request_settle(struct box_session *s, const char *state, const uint32_t *cell);
 /* Answer with this verdict and forget the request. */
 void box_request_fail(struct box_session *s, const char *verdict, const char *why);
 void box_request_tick(struct box_session *s, int64_t now_ms);
@@ -135,14 +197,6 @@ void box_request_drain(struct box_session *s);
 void box_request_output(struct box_session *s, int stream);
 
 /* ---- answers (box_answer.c) ---- */
-struct box_answer {
-    uint32_t request;
-    const char *verdict, *state;
-    const char *why; /* NULL: nothing to say */
-    int signal;
-    int64_t peak_bytes; /* -1: not known */
-    int64_t took_us, start_us;
-};
 void box_answer(struct box_session *s, const struct box_answer *a);
 /* The same where there is no session. */
 void box_answer_failed(struct box_keeper *k, uint32_t session, uint32_t request, const char *why);

@@ -6,8 +6,10 @@
  *   zygote -> keeper    BOX_EXIT    int32: wait status of a head that ended; session and generation in the frame
  *   init   -> keeper    BOX_BUILT   the box stands; one descriptor: O_PATH of its /mnt/data
  *   init   -> keeper    BOX_FAILED  text: why it could not be built (also from the base, before the zygote runs)
- *   keeper -> init      BOX_SWEEP   kill every process of the box but init itself
+ *   keeper -> init      BOX_SWEEP   uint32[], up to BOX_COPIES_MAX: kill every process of the box but init and these
  *   init   -> keeper    BOX_SWEPT   none is left; also once at the start: init runs, heads may come
+ *   keeper -> init      BOX_WATCH   uint32: a pid in the box, that of a head which came from a copy; how does it end?
+ *   init   -> keeper    BOX_EXIT    uint32[2]: that pid and its wait status; BOX_EXIT_UNKNOWN when it came too late
  *
  * The Python side packs and unpacks the same layouts in zygote.py: change both. */
 #ifndef BOX_ZYGOTE_H
@@ -16,6 +18,8 @@
 
 /* Descriptors that come with BOX_FORK, in this order. */
 enum { BOX_FD_INIT, BOX_FD_CONTROL, BOX_FD_STDOUT, BOX_FD_STDERR, BOX_FORK_FDS };
+
+enum { BOX_EXIT_UNKNOWN = 0xff00 }; /* as a wait status: exit(255) */
 
 /* Everything the zygote and lock.so have to know about a head. No pointers, no user data. */
 struct box_fork {

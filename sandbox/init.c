@@ -1,7 +1,7 @@
 /* init.c - pid 1 of a box. Freestanding, static, a few KiB: one runs per session for as long as the session lives.
  *
  * The keeper built the box's namespaces and then executed this program in them. It reaps what is left behind, kills
- * everything else in the box when the keeper says so, and ends - and with it, by the kernel's rule for pid 1, the whole
+ * everything else in the box but copies when the keeper says so, tells how a head ended that came from a copy, and ends - and with it, by the kernel's rule for pid 1, the whole
  * box - when the keeper's channel closes. It holds CAP_KILL and nothing else, because its uid is not the session's.
  *
  * It stays outside of the head's Landlock domain, so that the head's signal scope covers it, and it reads nothing that
@@ -14,6 +14,9 @@
 #include "raw.h"
 
 enum {
+    AT_CWD = -100,
+    ENTRIES_BYTES = 4096,
+    NUMBER_MAX = 1 << 22, /* pids are smaller */
     SIGKILL_ = 9,
     SIGCHLD_ = 17,
     SIG_BLOCK_ = 0,
@@ -24,6 +27,7 @@ enum {
     MSG_NOSIGNAL_ = 0x4000,
     SWEEP_FIRST_NS = 250 * 1000,
     SWEEP_LAST_NS = 4 * 1000 * 1000,
+    PASSES_MAX = 500, /* about two seconds; then copies go, too: a frozen one may hold a zombie */
     PR_NAME = 15,
     PR_DUMPABLE = 4,
 };
@@ -83,6 +87,8 @@ static void lock_down(void)
         ALLOW(__NR_wait4),
         ALLOW(__NR_kill),
         ALLOW(__NR_nanosleep),
+        ALLOW(__NR_lseek),
+        ALLOW(__NR_getdents64),
         ALLOW(__NR_restart_syscall),
         ALLOW(__NR_exit_group),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
@@ -95,41 +101,123 @@ static void lock_down(void)
         end(2);
 }
 
+static long proc_fd;     /* /proc of the box: init sees all of it, a sweep walks it */
+static uint32_t watched; /* the head, when it came from a copy; 0: it is the zygote's to wait for */
+
+static void say(uint8_t type, const void *payload, uint32_t n)
+{
+    struct {
+        struct box_frame head;
+        uint32_t payload[2];
+    } out = { .head = { .magic = BOX_MAGIC, .version = BOX_VERSION, .type = type, .len = n } };
+    memcpy(out.payload, payload, n);
+    (void)raw6(__NR_sendto, BOX_INIT_CONTROL, RAW_ARG(&out), (long)(sizeof out.head + n), MSG_NOSIGNAL_, 0, 0);
+}
+
+static void say_end(int status)
+{
+    const uint32_t end[2] = { watched, (uint32_t)status };
+    watched = 0;
+    say(BOX_EXIT, end, sizeof end);
+}
+
 static void reap(void)
 {
-    while (raw4(__NR_wait4, -1, 0, WNOHANG_, 0) > 0)
-        ;
+    int status = 0;
+    for (long pid = 0; (pid = raw4(__NR_wait4, -1, &status, WNOHANG_, 0)) > 0;)
+        if ((uint32_t)pid == watched)
+            say_end(status);
 }
 
-static void say_swept(void)
+static void watch(uint32_t pid)
 {
-    const struct box_frame done = { .magic = BOX_MAGIC, .version = BOX_VERSION, .type = BOX_SWEPT };
-    (void)raw6(__NR_sendto, BOX_INIT_CONTROL, RAW_ARG(&done), sizeof done, MSG_NOSIGNAL_, 0, 0);
+    watched = pid;
+    reap();
+    if (watched && raw2(__NR_kill, watched, 0) == -ESRCH_)
+        say_end(BOX_EXIT_UNKNOWN);
 }
 
-/* kill(-1) is one atomic pass over the namespace: a fork bomb does not outrun it. What is left after it are processes
- * on their way out, some of them the zygote's to reap. */
-static void sweep(void)
+/* ---- the sweep ---- */
+
+struct entry { /* linux_dirent64 */
+    uint64_t ino;
+    int64_t off;
+    uint16_t len;
+    uint8_t type;
+    char name[];
+};
+
+/* 0: not the folder of a process. */
+static uint32_t number(const char *text)
+{
+    uint32_t n = 0;
+    for (; *text >= '0' && *text <= '9' && n < NUMBER_MAX; text++)
+        n = n * 10 + (uint32_t)(*text - '0');
+    return *text ? 0 : n;
+}
+
+static int is_spared(uint32_t pid, const uint32_t *spare, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (spare[i] == pid)
+            return 1;
+    return pid <= 1;
+}
+
+/* One walk over /proc. Returns how many were there to be killed. */
+static int pass(const uint32_t *spare, size_t n)
+{
+    static _Alignas(struct entry) char entries[ENTRIES_BYTES];
+    int found = 0;
+    (void)raw3(__NR_lseek, proc_fd, 0, 0);
+    for (long got = 0; (got = raw3(__NR_getdents64, proc_fd, entries, sizeof entries)) > 0;) {
+        for (long at = 0; at < got;) {
+            const struct entry *x = (const void *)(entries + at);
+            uint32_t pid = number(x->name);
+            if (pid != 0 && !is_spared(pid, spare, n)) {
+                (void)raw2(__NR_kill, pid, SIGKILL_);
+                found++;
+            }
+            at += x->len;
+        }
+    }
+    return found;
+}
+
+/* Without copies kill(-1) is one atomic pass over the namespace: a fork bomb does not outrun it. With copies the keeper has
+ * killed their group where there is one, and passes catch the rest: who is killed forks no more. What is left after either
+ * are processes on their way out, some of them the zygote's to reap. */
+static int kill_all(const uint32_t *spare, size_t n)
+{
+    return n > 0 ? pass(spare, n) > 0 : raw2(__NR_kill, -1, SIGKILL_) != -ESRCH_;
+}
+
+static void sweep(const uint32_t *spare, size_t n)
 {
     struct pause step = { 0, SWEEP_FIRST_NS };
-    while (raw2(__NR_kill, -1, SIGKILL_) != -ESRCH_) {
+    for (int i = 0; kill_all(spare, i < PASSES_MAX ? n : 0); i++) {
         (void)raw2(__NR_nanosleep, &step, 0);
         step.ns = step.ns < SWEEP_LAST_NS ? step.ns * 2 : step.ns;
         reap();
     }
-    say_swept();
+    say(BOX_SWEPT, 0, 0);
 }
 
 static void obey(void)
 {
-    struct box_frame frame = { 0 };
-    long n = raw6(__NR_recvfrom, BOX_INIT_CONTROL, RAW_ARG(&frame), sizeof frame, 0, 0, 0);
+    static struct {
+        struct box_frame head;
+        uint32_t pids[BOX_COPIES_MAX];
+    } in;
+    long n = raw6(__NR_recvfrom, BOX_INIT_CONTROL, RAW_ARG(&in), sizeof in, 0, 0, 0);
     if (n == -EINTR_)
         return;
-    if (n != (long)sizeof frame || frame.magic != BOX_MAGIC)
+    if (n < (long)sizeof in.head || in.head.magic != BOX_MAGIC || in.head.len != (size_t)n - sizeof in.head)
         end(0); /* the keeper is gone */
-    if (frame.type == BOX_SWEEP)
-        sweep();
+    if (in.head.type == BOX_SWEEP)
+        sweep(in.pids, in.head.len / sizeof *in.pids);
+    else if (in.head.type == BOX_WATCH)
+        watch(in.pids[0]);
 }
 
 static _Noreturn void serve(void)
@@ -139,8 +227,11 @@ static _Noreturn void serve(void)
     long signals = raw4(__NR_signalfd4, -1, &child, sizeof child, 0);
     (void)raw2(__NR_prctl, PR_NAME, "box-init");
     (void)raw2(__NR_prctl, PR_DUMPABLE, 1); /* the zygote joins our namespaces by a descriptor of us */
+    proc_fd = raw4(__NR_openat, AT_CWD, "/proc", 0, 0);
+    if (proc_fd < 0)
+        end(3);
     lock_down();
-    say_swept(); /* the box is there, and empty */
+    say(BOX_SWEPT, 0, 0); /* the box is there, and empty */
     for (;;) {
         struct wait_for fds[2] = { { BOX_INIT_CONTROL, POLLIN_, 0 }, { (int)signals, POLLIN_, 0 } };
         (void)raw5(__NR_ppoll, fds, 2, 0, 0, 0);

@@ -4,6 +4,7 @@ Two doors. The zygote calls `preload` once; each child it forks, once locked dow
 that session's cells until its channel is closed. Which module does what:
 
   frames, gate, streams, mend    the channel; interrupts; stdout and stderr; what is put right after a cell
+  copies, copies_gone, copies_mend   what the head leaves behind after a cell, and how that becomes the head
   head, ops, cell                the loop; requests besides cells; what belongs to the running cell
   shell, transforms, magics      IPython, embedded; what cells may contain besides Python
   display, errors, hints         results; exceptions; what was probably meant
@@ -18,8 +19,9 @@ Nothing is imported here: workers that multiprocessing spawns import this packag
 
 def preload() -> None:
     """In the zygote, once: import, install the hooks, warm up. Leaves no user state and one Python thread."""
-    from . import warmup
+    from . import head, warmup  # head: else every session's would be compiled after the fork
 
+    assert head
     warmup.preload()
 
 

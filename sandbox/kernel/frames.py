@@ -25,6 +25,8 @@ CLAIM_MAX = 4 << 20
 MORE = 1
 
 CELL, CALL, CLAIM, HELLO = 2, 3, 35, 96
+COPY, WAKE, COPIED, PARKED = 80, 81, 97, 98
+FDS_MAX = 3  # BOX_WAKE: control, stdout, stderr
 
 HEAD = struct.Struct("=IBBHIII")
 PAYLOAD_MAX = FRAME_MAX - HEAD.size
@@ -40,6 +42,7 @@ class Request:
     session: int
     request: int
     payload: bytes
+    fds: tuple[int, ...] = ()
 
 
 def _refuse(value: object) -> None:
@@ -48,8 +51,11 @@ def _refuse(value: object) -> None:
 
 _iterencode = make_encoder(None, _refuse, encode_basestring, None, ":", ",", False, False, False)
 _scan = make_scanner(JSONDecoder())
+_unpack_fds = struct.iter_unpack
 _pack, _unpack_from, _head_size = HEAD.pack, HEAD.unpack_from, HEAD.size
-_getpid, _exit = os.getpid, os._exit
+_getpid, _exit, _dup2 = os.getpid, os._exit, os.dup2
+_CONTROL = socket.CMSG_SPACE(4 * FDS_MAX)
+_CLOEXEC, _RIGHTS = socket.MSG_CMSG_CLOEXEC, (socket.SOL_SOCKET, socket.SCM_RIGHTS)
 
 
 def encode(value: dict) -> bytes:
@@ -76,10 +82,16 @@ class Channel:
         self.socket.set_inheritable(False)
         self.session = session
         self.owner = _getpid()
-        self._recv, self._send = self.socket.recv, self.socket.send
+        self._recvmsg, self._send = self.socket.recvmsg, self.socket.send
+        self._fds: tuple[int, ...] = ()
 
     def fileno(self) -> int:
         return self.socket.fileno()
+
+    def replace(self, fd: int, session: int) -> None:
+        """In a head that was a copy: another channel under the old number, and it is ours."""
+        _dup2(fd, self.fileno(), inheritable=False)
+        self.session, self.owner = session, _getpid()
 
     def receive(self) -> Request | None:
         """The next request, put together from its frames; None when the keeper has closed the channel."""
@@ -87,6 +99,7 @@ class Channel:
         if first is None:
             return None
         kind, flags, session, request, payload = first
+        fds = self._fds
         parts, size = [payload], len(payload)
         while flags & MORE:
             frame = self._frame()
@@ -100,10 +113,11 @@ class Channel:
             if size > REQUEST_MAX:
                 raise ProtocolError("request is too long")
         self.session = session
-        return Request(kind, session, request, b"".join(parts))
+        return Request(kind, session, request, b"".join(parts), fds)
 
     def _frame(self) -> tuple[int, int, int, int, bytes] | None:
-        data = self._recv(FRAME_MAX + 1)
+        data, control, _, _ = self._recvmsg(FRAME_MAX + 1, _CONTROL, _CLOEXEC)
+        self._fds = tuple(fd for *kind, fds in control if (*kind,) == _RIGHTS for (fd,) in _unpack_fds("=i", fds))
         if not data:
             return None
         if not _head_size <= len(data) <= FRAME_MAX:

@@ -1,6 +1,7 @@
 """The head: the process that runs every cell of a session.
 
 One request at a time: receive, run with the gate open, mend what the cell broke, draw its figures, answer.
+After an answer the keeper asks for a copy (copies.py); a copy that is woken goes on in the loop below.
 Between requests it waits with all signals open, so that a person's timers go on; what their handlers raise
 there is printed and forgotten. The head ends when the keeper closes the channel, and by nothing that a cell
 can raise.
@@ -18,6 +19,7 @@ import numpy
 
 from . import errors, frames, ops
 from .cell import Cell, current
+from .copies import Copies
 from .figures import figures
 from .gallery import Gallery
 from .gate import Gate, close_signals, open_signals
@@ -41,6 +43,7 @@ class Head:
         self._shell = shell()
         self._shell.after_code = self._mend
         self._gallery = figures.gallery = Gallery(data_dir)
+        self._copies = Copies(channel, self._streams, self._shell.user_ns)
         self._poll = select.poll()
         self._poll.register(channel.fileno(), select.POLLIN)
         self._answers: dict[int, Callable[[dict], dict]] = {frames.CELL: self._cell, frames.CALL: self._call}
@@ -53,6 +56,9 @@ class Head:
             if request is None:
                 return
             self._gate.forget()
+            if request.type == frames.COPY:
+                self._copies.leave(request)
+                continue
             self._channel.send(frames.CLAIM, request.request, _claim(self._answer(request)))
 
     def _wait(self) -> None:
@@ -92,6 +98,8 @@ class Head:
         if type(number) is not int or type(code) is not str or len(code) > frames.CODE_MAX:
             raise frames.ProtocolError("a cell needs a number and code")
         cell = current.cell = Cell(number, code, self._data_dir)
+        for note in self._copies.take_notes():
+            cell.note(note)
         self._gallery.begin()
         error = self._run(cell)
         self._mend()

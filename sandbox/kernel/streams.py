@@ -60,6 +60,13 @@ class Streams:
         sys.stdout = sys.__stdout__ = self.out
         sys.stderr = sys.__stderr__ = self.err
 
+    def replace(self, out: int, err: int) -> None:
+        """In a head that was a copy: other pipes under the old numbers."""
+        for fd, new in ((1, out), (2, err)):
+            _dup2(new, fd)
+            _dup2(new, self._spare[fd], inheritable=False)
+            self._inode[fd] = self._identity(fd)
+
     def flush(self) -> None:
         for stream in (self.out, self.err):
             try:

@@ -293,6 +293,8 @@ static void record(const struct box_request *r)
     const char *op = op_name(r->op);
     if (r->op == BOX_OP_CELL)
         remember(xasprintf("%s %.*s", op, (int)(r->text_n < INT_MAX ? r->text_n : INT_MAX), r->text));
+    else if (r->op == BOX_OP_UNDO || r->op == BOX_OP_BRANCH)
+        remember(xasprintf("%s %d", op, r->number));
     else if (r->name)
         remember(xasprintf("%s %s", op, r->name));
     else

@@ -413,6 +413,7 @@ static int native_start(struct sandbox **out, struct loop *l, const struct conf 
     *s = (struct sandbox){
         .l = l,
         .min_tier = xstrdup(c->min_tier),
+        .copies = c->copies,
         .uid_base = c->uid_base,
         .cell_timeout_ms = c->cell_timeout_ms,
         .cell_timeout_max_ms = c->cell_timeout_max_ms,

@@ -29,7 +29,7 @@ struct sandbox {
     struct loop *l;
     struct native_paths paths;
     char *min_tier;
-    int64_t uid_base, cell_timeout_ms, cell_timeout_max_ms, file_max_bytes;
+    int64_t copies, uid_base, cell_timeout_ms, cell_timeout_max_ms, file_max_bytes;
 
     void (*ready)(void *ud, const struct err *e); /* NULL once told */
     void *ready_ud;

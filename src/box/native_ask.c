@@ -80,6 +80,17 @@ static void call_frame(struct request *to, const char *op, const char *name)
     set_payload(to, BOX_CALL, o);
 }
 
+static int back_frame(struct request *to, const struct box_request *r, struct err *e)
+{
+    if (r->number < 0)
+        return err_set(e, ERR_DATA, "there is no cell %d", r->number);
+    autojson struct json *o = json_new_object();
+    if (r->number > 0 || r->op == BOX_OP_BRANCH) /* undo without a number: the state before the last cell */
+        json_set_int(o, "cell", r->number);
+    set_payload(to, BOX_BACK, o);
+    return 0;
+}
+
 int request_frame(struct request *to, const struct box_request *r, struct err *e)
 {
     switch (r->op) {
@@ -93,7 +104,7 @@ int request_frame(struct request *to, const struct box_request *r, struct err *e
     case BOX_OP_VARS: call_frame(to, "vars", NULL); return 0;
     case BOX_OP_RESET: set_payload(to, BOX_RESET, NULL); return 0;
     case BOX_OP_UNDO:
-    case BOX_OP_BRANCH:
+    case BOX_OP_BRANCH: return back_frame(to, r, e);
     case BOX_OP_CHECKPOINT:
     case BOX_OP_RESTORE: return err_set(e, ERR_REFUSED, "this sandbox cannot do that yet");
     }

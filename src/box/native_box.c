@@ -126,12 +126,30 @@ static int parse_reply(struct json **out, const struct request *r, struct err *e
     return claim_error(*out, e);
 }
 
+/* Going back: what the claim says besides its notes is no news. */
+static int back_reply(struct json **out, const struct verdict *v, const struct request *r, struct err *e)
+{
+    autojson struct json *claim = NULL;
+    if (v->kind == VERDICT_FAILED) /* it is the request that could not be met: the box is well */
+        return err_set(e, ERR_REFUSED, "%s", v->why && *v->why ? v->why : "no reason given");
+    if (verdict_error(v, e) < 0 || parse_reply(&claim, r, e) < 0)
+        return -1;
+    *out = reply_from_back(v, claim);
+    return 0;
+}
+
+static bool goes_back(const struct request *r)
+{
+    return r->op == BOX_OP_UNDO || r->op == BOX_OP_BRANCH;
+}
+
 static void end_with_reply(struct box *b, const struct verdict *v)
 {
     struct request r = request_take(b);
     struct err e = { 0 };
     autojson struct json *o = NULL;
-    bool good = verdict_error(v, &e) == 0 && parse_reply(&o, &r, &e) == 0;
+    bool good =
+        goes_back(&r) ? back_reply(&o, v, &r, &e) == 0 : verdict_error(v, &e) == 0 && parse_reply(&o, &r, &e) == 0;
     const struct box_reply reply = { .reply = o };
     r.ev.done(r.ud, good ? &reply : NULL, good ? NULL : &e);
     request_clear(&r);
@@ -139,13 +157,13 @@ static void end_with_reply(struct box *b, const struct verdict *v)
 
 static void end(struct box *b, const struct verdict *v)
 {
-    if (v->kind == VERDICT_FAILED) {
+    if (v->kind == VERDICT_FAILED && !goes_back(&b->r)) {
         struct err e = { 0 };
         (void)verdict_error(v, &e);
         end_with_error(b, &e);
         return;
     }
-    b->lost = false;
+    b->lost = b->lost && v->kind == VERDICT_FAILED;
     if (b->r.op == BOX_OP_CELL)
         end_with_cell(b, v);
     else
@@ -236,6 +254,7 @@ static void box_begin(struct box *b)
     json_set_int(o, "disk_bytes", b->lim.disk_bytes);
     json_set_int(o, "pids", b->lim.pids);
     json_set_int(o, "cpu_pct", (int64_t)b->lim.cpus * CPU_PERCENT);
+    json_set_int(o, "copies", b->s->copies);
     AUTO(str_clear) struct str s = STR_INIT(FILE_JSON_MAX);
     json_print(&s, o);
     b->session = ++b->s->last_session;

@@ -87,7 +87,9 @@ static int verdict_from(struct verdict *v, const struct json *o, struct err *e)
     if (k < 0 || s < 0)
         return err_set(e, ERR_SANDBOX, "unknown verdict or state");
     int64_t sig = json_int_or(o, "signal", 0);
+    int64_t cell = json_int_or(o, "cell", -1);
     *v = (struct verdict){
+        .cell = cell >= 0 && cell <= INT32_MAX ? (int)cell : -1,
         .kind = (enum verdict_kind)k,
         .state = (enum cell_state)s,
         .why = clean_or_null(o, "why", NOTE_MAX),
@@ -294,6 +296,8 @@ static void judge(struct cell *c, const struct account *a, bool claimed)
 {
     const struct verdict *v = a->verdict;
     c->state = v->state;
+    if (v->kind == VERDICT_OK && v->why && *v->why)
+        cell_add_note(c, v->why);
     if (v->kind != VERDICT_OK) {
         c->status = status_of[v->kind];
         c->why = why(a);
@@ -347,4 +351,21 @@ void cell_from_account(struct cell *out, struct account *a)
     take_rest(out, a, claimed);
     take_notes(out, a);
     judge(out, a, claimed);
+}
+
+struct json *reply_from_back(const struct verdict *v, const struct json *claim)
+{
+    struct json *o = json_new_object(), *notes = json_new_array();
+    size_t n = 0;
+    json_push(notes, json_new_string("files are as they were: going back changes variables only"));
+    for (const struct json *x = json_first(json_get(claim, "notes")); x && n < NOTES_MAX; x = json_next(x), n++) {
+        autofree char *text = json_type(x) == JSON_STRING ? clean(json_text(x), NOTE_MAX) : NULL;
+        if (text)
+            json_push(notes, json_new_string(text));
+    }
+    json_set_str(o, "state", state_name[v->state]);
+    if (v->cell >= 0)
+        json_set_int(o, "cell", v->cell);
+    json_set(o, "notes", notes);
+    return o;
 }

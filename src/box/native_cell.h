@@ -18,6 +18,8 @@ enum verdict_kind {
     VERDICT_FAILED, /* the sandbox could not do it; the code did not run */
 };
 
+struct json;
+
 struct verdict {
     enum verdict_kind kind;
     enum cell_state state;
@@ -25,6 +27,7 @@ struct verdict {
     int signal; /* crash only; 0: it exited */
     int64_t peak_bytes;
     double took_ms, start_ms;
+    int cell; /* the one whose state was gone back to; -1: none was */
 };
 
 /* BOX_DONE's payload. ERR_SANDBOX: the keeper broke the protocol. */
@@ -54,6 +57,9 @@ struct account {
 
 /* Not for VERDICT_FAILED. Takes files and notes out of *a; out is initialised here. */
 void cell_from_account(struct cell *out, struct account *a);
+
+/* The reply to going back: {"state","cell","notes"}; claim: the head's own account, may be anything. The caller frees. */
+struct json *reply_from_back(const struct verdict *v, const struct json *claim);
 
 /* Adds a note, scrubbed and cut; text need not be anything. */
 void cell_add_note(struct cell *c, const char *text);

@@ -100,7 +100,7 @@ static void report_command(struct cells *c, const struct json *reply)
     put_id(j, c->id);
     json_set_str(j, "status", "ok");
     for (const struct json *x = json_first(reply); x; x = json_next(x))
-        if (strcmp(json_key(x), "status"))
+        if (strcmp(json_key(x), "status") != 0)
             json_set(j, json_key(x), json_dup(x));
     print_line(j);
 }
@@ -109,7 +109,7 @@ static void on_done(void *ud, const struct box_reply *r, const struct err *e)
 {
     struct cells *c = ud;
     if (e)
-        print_refusal(c, "failed", e->msg);
+        print_refusal(c, e->kind == ERR_REFUSED ? "refused" : "failed", e->msg);
     else if (r->cell)
         report_cell(c, r->cell);
     else
@@ -141,13 +141,15 @@ static void run_command(struct cells *c, const char *word, int number)
     static const struct {
         const char *word;
         enum box_op op;
-    } commands[] = { { "reset", BOX_OP_RESET }, { "vars", BOX_OP_VARS } };
+    } commands[] = {
+        { "branch", BOX_OP_BRANCH }, { "reset", BOX_OP_RESET }, { "undo", BOX_OP_UNDO }, { "vars", BOX_OP_VARS }
+    };
     for (size_t i = 0; i < countof(commands); i++)
         if (!strcmp(commands[i].word, word)) {
             ask(c, &(struct box_request){ .op = commands[i].op, .number = number, .fd = -1 });
             return;
         }
-    autofree char *why = xasprintf("there is no command \"%s\"; commands are: reset, vars", word);
+    autofree char *why = xasprintf("there is no command \"%s\"; commands are: branch, reset, undo, vars", word);
     print_refusal(c, "refused", why);
 }
 

@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = struct.Struct("=IBBHIII")
 MAGIC, VERSION, MORE, FRAME_MAX = 0x314B4253, 1, 1, 64 << 10
-OPEN, CELL, CALL, PUT, CANCEL, CLOSE, CHECK, RESET = range(1, 9)
+OPEN, CELL, CALL, PUT, CANCEL, CLOSE, CHECK, RESET, BACK = range(1, 10)
 READY, OUTPUT, FILE, CLAIM, DONE, NOTE = range(32, 38)
 HELLO = 96
 UID_BASE = 700000
@@ -80,6 +80,7 @@ class Answer:
     claim = property(lambda self: json.loads(self.claim_text) if self.claim_text else {})
     error = property(lambda self: (self.claim.get("error") or {}).get("name"))
     result = property(lambda self: (self.claim.get("result") or {}).get("text/plain"))
+    told = property(lambda self: self.claim.get("notes") or [])
     words = property(lambda self: self.out.decode("utf-8", "replace").split())
 
     def __repr__(self):
@@ -214,7 +215,7 @@ class Session:
         self.keeper, self.id, self.cells = keeper, number, 0
 
     def start(self, **limits):
-        wanted = {"memory_bytes": 512 * MIB, "disk_bytes": 64 * MIB, "pids": 128, "cpu_pct": 200} | limits
+        wanted = {"memory_bytes": 512 * MIB, "disk_bytes": 64 * MIB, "pids": 128, "cpu_pct": 200, "copies": 8} | limits
         self.keeper.send(OPEN, self.id, 0, wanted)
         return self.keeper.answer(self.id, 0)
 
@@ -243,6 +244,10 @@ class Session:
 
     def reset(self):
         return self.keeper.answer(self.id, self.begin(RESET, b""))
+
+    def back(self, cell=None):
+        """To the state after that cell; None: before the last one."""
+        return self.keeper.answer(self.id, self.begin(BACK, {} if cell is None else {"cell": cell}))
 
     def close(self):
         self.keeper.send(CLOSE, self.id, 0)

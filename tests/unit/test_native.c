@@ -1,5 +1,6 @@
 /* The native sandbox: cells and the files they leave. */
 #include "native_fixture.h"
+#include "native_cell.h"
 #include "native_keeper.h"
 
 /* ---- cells ---- */
@@ -186,10 +187,31 @@ static void code_that_cannot_be_sent_is_refused(void **state)
     assert_int_equal(sandbox_native.ask(f.b, &r, &events, &f, &e), -1);
     r = (struct box_request){ .op = BOX_OP_PUT, .name = "../x", .fd = 0 };
     assert_int_equal(sandbox_native.ask(f.b, &r, &events, &f, &e), -1);
-    r = (struct box_request){ .op = BOX_OP_UNDO };
+    r = (struct box_request){ .op = BOX_OP_UNDO, .number = -1 };
+    assert_int_equal(sandbox_native.ask(f.b, &r, &events, &f, &e), -1);
+    assert_int_equal(e.kind, ERR_DATA);
+    r = (struct box_request){ .op = BOX_OP_CHECKPOINT };
     assert_int_equal(sandbox_native.ask(f.b, &r, &events, &f, &e), -1);
     assert_int_equal(e.kind, ERR_REFUSED);
     end(&f);
+}
+
+static void a_reply_to_going_back_takes_the_verdict_and_the_claims_notes_only(void **state)
+{
+    (void)state;
+    static const char done[] = "{\"verdict\":\"ok\",\"state\":\"rolled_back\",\"cell\":3}";
+    static const char said[] = "{\"status\":\"ok\",\"cell\":9,\"notes\":[\"the pool `ex`\\u001b[1m is gone\",7]}";
+    struct err e = { 0 };
+    AUTO(verdict_clear) struct verdict v = { 0 };
+    autojson struct json *claim = NULL;
+    assert_int_equal(verdict_parse(&v, done, sizeof done - 1, &e), 0);
+    assert_int_equal(json_parse(&claim, said, sizeof said - 1, 4096, &e), 0);
+    autojson struct json *reply = reply_from_back(&v, claim);
+    AUTO(str_clear) struct str text = STR_INIT(4096);
+    json_print(&text, reply);
+    assert_string_equal(str_peek(&text),
+                        "{\"state\":\"rolled_back\",\"cell\":3,\"notes\":[\"files are as they were: going "
+                        "back changes variables only\",\"the pool `ex` is gone\"]}");
 }
 
 static void of_a_flood_head_and_tail_are_kept(void **state)
@@ -415,6 +437,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_claim_in_many_frames_is_put_together),
         cmocka_unit_test(a_long_cell_goes_out_in_many_frames),
         cmocka_unit_test(code_that_cannot_be_sent_is_refused),
+        cmocka_unit_test(a_reply_to_going_back_takes_the_verdict_and_the_claims_notes_only),
         cmocka_unit_test(of_a_flood_head_and_tail_are_kept),
         cmocka_unit_test(a_character_cut_by_two_frames_is_whole_in_progress_and_result),
         cmocka_unit_test(the_keeper_gets_four_descriptors_and_no_environment),
