@@ -139,6 +139,7 @@ class Figures:
         self._busy = True
         try:
             draw_leniently(figure, path)
+            _drop_pixels(figure)
             return path
         except Exception as error:
             current.note(f"a figure could not be drawn: {type(error).__name__}: {error}")
@@ -158,6 +159,7 @@ class Figures:
     def forget(self) -> None:
         """Only what changes from here on counts for a later cell; not what failed or was cut short."""
         for figure in [f for r in self._records if (f := r.figure()) is not None]:
+            _drop_pixels(figure)
             figure.stale = False
             self._earlier.add(figure)
         self._busy = True
@@ -240,6 +242,16 @@ def _pixels(figure: Figure, dpi: float) -> numpy.ndarray:
     _savefig(figure, data, format="rgba", dpi=dpi, transparent=False)
     width = int(figure.get_size_inches()[0] * dpi)
     return numpy.frombuffer(data.getbuffer(), numpy.uint8).reshape(-1, width, 4)
+
+
+def _drop_pixels(figure: Figure) -> None:
+    """Megabytes that it would keep: of a drawing at another resolution, so that it will not use them again."""
+    canvas = figure.canvas
+    drawn = getattr(canvas, "_lastKey", None)
+    if drawn is not None and drawn != (*figure.bbox.size, figure.dpi):
+        canvas._lastKey = canvas.renderer = None
+    for text in figure.findobj(Text):
+        text._renderer = None  # asked of the figure again when needed
 
 
 def _cropped(pixels: numpy.ndarray, box: Bbox, dpi: float) -> numpy.ndarray:

@@ -6,9 +6,12 @@ is not picture, and writes them to their place. One call, since starting a proce
 """
 
 import builtins
+import ctypes
+import gc
 import os
 import shutil
 import struct
+import sys
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -22,6 +25,8 @@ PICTURES_MAX = 100
 SIDE_MAX = 2000
 BATCH = 20
 RASTER = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff")
+OBJECTS_MAX = 300_000  # of a session: to look through more would be felt
+_trim = ctypes.CDLL(None).malloc_trim
 NO_HELPER = "the picture helper is missing: pictures were not checked, made smaller or stripped"
 
 
@@ -86,6 +91,7 @@ class Gallery:
         self.data_dir = data_dir
         self.out_dir = os.path.join(data_dir, "out")
         self._workshop: str | None = None
+        self._shared = sys.getallocatedblocks()  # what was preloaded
         self.begin()
 
     def begin(self) -> None:
@@ -133,6 +139,15 @@ class Gallery:
         while self._pictures:
             batch, self._pictures = self._pictures[:BATCH], self._pictures[BATCH:]
             self._deliver(batch)
+        if self._named:
+            self._give_back()
+
+    def _give_back(self) -> None:
+        """The memory of the drawing. Figures refer to themselves, so only the collector frees them; the C library
+        keeps what is freed."""
+        if gc.isenabled():
+            gc.collect(2 if sys.getallocatedblocks() - self._shared < OBJECTS_MAX else 1)
+        _trim(0)
 
     def _deliver(self, batch: list[Picture]) -> None:
         names = [f"figure-{current.cell.number}-{self._named + i}.png" for i in range(1, len(batch) + 1)]
