@@ -1,6 +1,6 @@
 """What the head can be asked for besides running a cell: BOX_CALL's `op`, and what answers it.
 
-A table, since more is to come (undo, branch, checkpoint, restore). An op gets the head's context and its
+A table, since more will come. An op gets the head's context and its
 own request, and returns the claim's members; what it raises becomes the claim's error.
 """
 
@@ -38,10 +38,24 @@ def _profile(context: Context, spec: dict) -> dict:
     return {"profiles": [profile.profile_file(path, spec.get("as") or spec["path"], context.data_dir)]}
 
 
+def _checkpoint(context: Context, spec: dict) -> dict:
+    from . import checkpoint
+
+    return checkpoint.op_checkpoint(context, spec)
+
+
+def _restore(context: Context, spec: dict) -> dict:
+    from . import checkpoint
+
+    return checkpoint.op_restore(context, spec)
+
+
 OPS: dict[str, Callable[[Context, dict], dict]] = {
     "vars": _vars,
+    "checkpoint": _checkpoint,
     "intake": _intake,
     "profile": _profile,
+    "restore": _restore,
 }
 
 
