@@ -2,9 +2,10 @@
  *
  *   request + profiles -> reading -> plan -> Python -> (the agent runs it) -> answer
  *
- * It keeps nothing between asks: the plan is made again from the request each time. Words that could be values which the profile does
- * not list are looked up in the file by a first program; what it found is read back from the tool result. A follow-up ("as a bar
- * chart", "now only for women") is read together with the requests before it: those are kept in the answers' raw objects. */
+ * It keeps nothing between asks: the plan is made again from the request each time. Words that could be values which
+ * the profile does not list are looked up in the file by a first program; what it found is read back from the tool
+ * result. A follow-up ("as a bar chart", "now only for women") is read together with the requests before it: those
+ * are kept in the answers' raw objects. */
 #include <stdio.h>
 #include <string.h>
 #include "builtin_answer.h"
@@ -222,8 +223,10 @@ static void decide(struct model_call *c, const struct model_ask *a, struct bi_ta
         set_code(c, a, bi_code_look_up(t, p->look_up, p->look_up_n), "look");
     } else if (p->trouble) {
         set_trouble(c, a, t, p);
-    } else if (!may_run) {
-        set_failure(c, a, p);
+    } else if (!may_run) { /* the last word at a limit */
+        struct str text = STR_INIT(ANSWER_MAX);
+        bi_say(&text, x, p->language, "must_not_run", (const char *const[]){ NULL });
+        set_text(c, &text, NULL);
     } else {
         set_code(c, a, bi_code_write(x, t, p), "run");
     }

@@ -147,11 +147,9 @@ static void describe_filter(const struct answer *a, struct str *out, const struc
     case BI_FILTER_DATES: str_printf(out, " %s – %s", f->from[0] ? f->from : "…", f->to[0] ? f->to : "…"); break;
     case BI_FILTER_MISSING: str_printf(out, " %s", text(a, "is_missing")); break;
     case BI_FILTER_TEXT:
+    case BI_FILTER_WORD:
     case BI_FILTER_CONTAINS:
-        str_printf(out, " %s ",
-                   text(a, f->type == BI_FILTER_CONTAINS ? "contains_text"
-                           : f->negated                  ? "is_not"
-                                                         : "is"));
+        str_printf(out, " %s ", text(a, f->type != BI_FILTER_TEXT ? "contains_text" : f->negated ? "is_not" : "is"));
         add_name(out, f->text ? f->text : "");
         break;
     }

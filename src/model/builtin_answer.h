@@ -1,4 +1,5 @@
-/* builtin_answer.h - what the built-in planner says: results with how they were read, questions, refusals. Private to model/. */
+/* builtin_answer.h - what the built-in planner says: results with how they were read, questions, refusals. Private to
+ * model/. */
 #ifndef BUILTIN_ANSWER_H
 #define BUILTIN_ANSWER_H
 #include "builtin_plan.h"

@@ -75,7 +75,6 @@ static void bars(struct bi_writer *w, const char *group, const char *title, cons
             w,
             "axes = bars.plot.%s(subplots=True, legend=False, figsize=(7, 2.4 * bars.shape[1]), rot=60 if crowded else 0)",
             line ? "line" : "bar");
-        bi_line(w, "axes[0].figure.suptitle(%s)", title);
         bi_line(w, "axes[-1].set_xlabel(%s)", group);
         bi_line(w, "plt.tight_layout()");
         w->uses_plot = true;
@@ -141,7 +140,13 @@ void bi_chart_trend(struct bi_writer *w, const char *time)
                 w->p->measure_n > 1 ? "True" : "False");
     }
     if (w->p->measure_n > 1) {
-        autofree char *all = bi_label(w, "title_all_over_time", "", "");
+        struct str names = STR_INIT(8 << 10);
+        for (size_t i = 0; i < w->p->measure_n; i++) {
+            autofree char *name = bi_measure_label(w, &w->p->measures[i]);
+            str_printf(&names, "%s%s", i ? ", " : "", name);
+        }
+        autofree char *all = bi_label(w, "title_over_time", str_peek(&names), "");
+        str_clear(&names);
         bi_chart_finish(w, all, time, "\"\"");
     } else {
         bi_chart_finish(w, title, time, y);

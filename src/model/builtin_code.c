@@ -69,10 +69,26 @@ void bi_blank(struct bi_writer *w)
         str_putc(&w->out, '\n');
 }
 
+/* A name as a label: on one line, without what would cut a table. */
+static char *one_line(const char *text)
+{
+    struct str out = STR_INIT(64 << 10);
+    for (const char *p = text, *start = p; *p; start = p) {
+        uint32_t cp = utf8_next(&p);
+        bool breaks = cp < ' ' || cp == 0x85 || cp == 0x2028 || cp == 0x2029;
+        if (breaks || cp == '|')
+            str_putc(&out, breaks ? ' ' : '/');
+        else
+            str_add(&out, start, (size_t)(p - start));
+    }
+    return str_take(&out);
+}
+
 char *bi_label_text(const struct bi_writer *w, const char *key, const char *column, const char *value)
 {
     struct str out = STR_INIT(64 << 10);
-    bi_say(&out, w->x, w->p->language, key, (const char *const[]){ "column", column, "value", value, NULL });
+    autofree char *one = one_line(column), *other = one_line(value);
+    bi_say(&out, w->x, w->p->language, key, (const char *const[]){ "column", one, "value", other, NULL });
     return str_take(&out);
 }
 
@@ -155,6 +171,14 @@ static char *dates_code(const struct bi_filter *f, const char *column)
     return xasprintf("%s %s \"%s\"", subject, f->high_open ? "<" : "<=", f->to);
 }
 
+static char *word_code(const struct bi_filter *f, const char *subject)
+{
+    autofree char *words = bi_name_words(f->text), *padded = xasprintf(" %s ", words), *text = bi_py_string(padded);
+    return xasprintf("(\" \" + %s.str.casefold().str.replace(r\"\\W+\", \" \", regex=True) + \" \")"
+                     ".str.contains(%s, regex=False, na=False)",
+                     subject, text);
+}
+
 char *bi_filter_code(const struct bi_filter *f)
 {
     autofree char *column = bi_py_string(f->column->name), *text = bi_py_string(f->text ? f->text : "");
@@ -166,6 +190,7 @@ char *bi_filter_code(const struct bi_filter *f)
     case BI_FILTER_DATES: return dates_code(f, column);
     case BI_FILTER_MISSING: return xasprintf("%s.%s()", subject, f->negated ? "notna" : "isna");
     case BI_FILTER_CONTAINS: return xasprintf("%s.str.contains(%s, case=False, regex=False, na=False)", subject, text);
+    case BI_FILTER_WORD: return word_code(f, subject);
     case BI_FILTER_TEXT:
         return xasprintf("%s.str.strip().str.casefold() %s %s.casefold()", subject, f->negated ? "!=" : "==", text);
     }
@@ -322,7 +347,10 @@ void bi_write_table(struct bi_writer *w, const char *name, const char *options)
     const char *cells = w->uses_short ? ".map(short).astype(\"object\")" : ".astype(\"object\")";
     autofree char *format = w->p->recipe == BI_DO_ROWS ? xstrdup(".10g") : xasprintf(".%df", bi_decimals(w->p));
     bool fits = at_most(w) <= BI_TABLE_ROWS, file = w->p->export_asked && w->p->recipe == BI_DO_ROWS;
-    bi_line(w, "print(%s%s%s.to_markdown(index=False, floatfmt=\"%s\"%s))", name,
+    bi_line(w,
+            w->p->share_of_total ? "print(%s%s%s.to_markdown(index=False, floatfmt=formats%.0s%s))"
+                                 : "print(%s%s%s.to_markdown(index=False, floatfmt=\"%s\"%s))",
+            name,
             fits   ? ""
             : file ? ".head(5)"
                    : ".head(20)",
@@ -416,6 +444,26 @@ static void write_imports(struct str *out, const struct bi_writer *w)
                       "    return \"\" if cell is None or cell is pd.NA or cell != cell else cell\n\n\n");
 }
 
+static bool has_odd_names(const struct bi_tables *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        for (size_t k = 0; k < t->at[i].column_n; k++)
+            if (t->at[i].columns[k].odd_name)
+                return true;
+    return false;
+}
+
+/* Where some column is called so that it would break a table, headings are shortened like cells. */
+static void add_program(struct str *out, const char *program, bool odd)
+{
+    static const char print[] = ".to_markdown(";
+    for (const char *at; odd && (at = strstr(program, print)) != NULL; program = at + sizeof(print) - 1) {
+        str_add(out, program, (size_t)(at - program));
+        str_printf(out, ".rename(columns=short)%s", print);
+    }
+    str_puts(out, program);
+}
+
 char *bi_code_write(const struct bi_lexicon *x, const struct bi_tables *t, const struct bi_plan *p)
 {
     struct bi_writer w = { .out = STR_INIT(BI_CODE_MAX), .x = x, .t = t, .p = p };
@@ -429,9 +477,11 @@ char *bi_code_write(const struct bi_lexicon *x, const struct bi_tables *t, const
         }
         write_one(&w);
     }
+    bool odd = has_odd_names(t);
+    w.uses_short = w.uses_short || odd;
     struct str out = STR_INIT(BI_CODE_MAX);
     write_imports(&out, &w);
-    str_puts(&out, str_peek(&w.out));
+    add_program(&out, str_peek(&w.out), odd);
     str_clear(&w.out);
     return str_take(&out);
 }

@@ -1,7 +1,8 @@
 /* builtin_code.h - a plan becomes Python, as a good analyst would write it. Private to model/.
  *
- * What the program prints is Markdown in the language of the request, and only two kinds of lines: "- fact: value" and "| table |".
- * The answer takes those and nothing else. All that comes from the file or the person enters as an escaped literal. */
+ * What the program prints is Markdown in the language of the request, and only two kinds of lines: "- fact: value"
+ * and "| table |". The answer takes those and nothing else. All that comes from the file or the person enters as an
+ * escaped literal. */
 #ifndef BUILTIN_CODE_H
 #define BUILTIN_CODE_H
 #include "builtin_plan.h"
@@ -10,7 +11,8 @@ enum { BI_CODE_MAX = 256 << 10, BI_TABLE_ROWS = 20 }; /* bytes of a program; row
 
 /* The whole program; caller frees. */
 char *bi_code_write(const struct bi_lexicon *x, const struct bi_tables *t, const struct bi_plan *p);
-/* Looks for words among the texts of the tables; prints `found: ["word", "path", "column", "value"]` lines (JSON). Caller frees. */
+/* Looks for words among the texts of the tables; prints `found: ["word", "path", "column", "value"]` lines (JSON).
+ * Caller frees. */
 char *bi_code_look_up(const struct bi_tables *t, char *const *words, size_t n);
 /* A Python literal for any text; caller frees. */
 char *bi_py_string(const char *text);
@@ -29,7 +31,8 @@ struct bi_writer {
 
 void bi_line(struct bi_writer *w, const char *fmt, ...) printf_like(2, 3); /* one line, indented; no newline in fmt */
 void bi_blank(struct bi_writer *w);
-/* A literal of the text with that key, in the language of the request, with {column} and {value} replaced. Caller frees. */
+/* A literal of the text with that key, in the language of the request, with {column} and {value} replaced. Caller
+ * frees. */
 char *bi_label(const struct bi_writer *w, const char *key, const char *column, const char *value);
 char *bi_label_text(const struct bi_writer *w, const char *key, const char *column,
                     const char *value); /* the bare text */

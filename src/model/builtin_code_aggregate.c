@@ -30,7 +30,7 @@ static char *condition_name(const struct bi_filter *f)
         str_puts(&out, f->column->name);
         if (f->has_high)
             str_printf(&out, " %s %s", f->high_open ? "<" : "≤", high);
-    } else if (f->type == BI_FILTER_TEXT || f->type == BI_FILTER_CONTAINS) {
+    } else if (f->text) {
         str_puts(&out, f->text ? f->text : "");
     } else if (f->type == BI_FILTER_MISSING) {
         str_puts(&out, "∅");
@@ -420,7 +420,7 @@ static void write_percent(struct bi_writer *w)
     if (w->p->share_of_total) {
         autofree char *part = bi_label(w, "label_share_total", "", "");
         bi_line(w, "portion = result[%s] / result[%s].sum()", label, label);
-        bi_line(w, "result[%s] = portion.map(\"{:.4f}\".format)", part);
+        bi_line(w, "result[%s] = portion", part);
         bi_line(w, "result[%s] = (100 * portion).map(\"{:.1f}%%\".format)", share);
         if (w->p->within && w->p->group_n == 2) {
             autofree char *name = bi_group_name(w, &w->p->groups[w->p->within - 1]), *group = bi_py_string(name);
@@ -507,6 +507,16 @@ static void write_group_table(struct bi_writer *w)
     autofree char *options = bi_table_options(columns, w->p->group_n);
     if (columns[0] && columns[0]->odd_text)
         bi_write_short(w);
+    if (w->p->share_of_total) { /* one format a column: the share needs more digits than the sums */
+        struct str formats = STR_INIT(4096);
+        for (size_t i = 0; i < w->p->group_n; i++)
+            str_puts(&formats, "\"\", ");
+        for (size_t i = 0; i < w->p->measure_n; i++)
+            str_printf(&formats, "\".%df\", ", bi_decimals(w->p));
+        str_puts(&formats, w->p->measures[0].type == BI_MEASURE_ROWS ? "\".4f\"" : "\"\", \".4f\"");
+        bi_line(w, "formats = (%s, \"\", \"\")", str_peek(&formats));
+        str_clear(&formats);
+    }
     bi_write_table(w, "result", options);
 }
 

@@ -217,7 +217,8 @@ static void missing(struct bi_writer *w)
     bi_line(w, "else:");
     w->indent++;
     fact(w, "fact_columns_missing", "len(result), \"/\", df.shape[1]");
-    bi_line(w, "print(result.head(40).astype(\"object\").to_markdown(index=False, floatfmt=\".1f\"))");
+    bi_line(w, "print(result.head(%lld).astype(\"object\").to_markdown(index=False, floatfmt=\".1f\"))",
+            (long long)(w->p->limit ? w->p->limit : 40));
     if (wants_chart(w)) {
         bi_line(w, "bars = result.head(30).set_index(%s)[%s]", column, share);
         bi_line(w, "ax = bars.plot.bar(rot=60 if len(bars) > 6 else 0)");
@@ -374,7 +375,8 @@ static void strongest_pairs(struct bi_writer *w)
         w,
         "    (a, b, table.loc[a, b]) for i, a in enumerate(table) for b in list(table)[i + 1 :] if pd.notna(table.loc[a, b])");
     bi_line(w, "]");
-    bi_line(w, "pairs = sorted(pairs, key=lambda pair: -abs(pair[2]))[:10]");
+    bi_line(w, "pairs = sorted(pairs, key=lambda pair: -abs(pair[2]))[:%lld]",
+            (long long)(w->p->limit ? w->p->limit : 10));
     bi_line(w, "print(pd.DataFrame(pairs, columns=[%s, %s, %s]).to_markdown(index=False, floatfmt=\".3f\"))", a, b, r);
 }
 

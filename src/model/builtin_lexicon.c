@@ -163,7 +163,8 @@ static int read_concept(struct line *l, struct err *e)
     return read_about(l, BI_PHRASE_CONCEPT, e);
 }
 
-/* The flags of a concept that a key of [kind] sets; a concept that stands for rows is counted, what is counted is additive. */
+/* The flags of a concept that a key of [kind] sets; a concept that stands for rows is counted, what is counted is
+ * additive. */
 static int read_kind(struct line *l, struct err *e)
 {
     bool stands = strcmp(l->key, "stands_for") == 0, counted = stands || strcmp(l->key, "counted") == 0;

@@ -1,9 +1,9 @@
 /* builtin_lexicon.h - the words that the built-in planner knows: one file a language under prompts/builtin/.
  *
- * A file is sections of lines `key = phrase, phrase`. In most sections the keys are fixed: they are the senses below, in which the
- * planner thinks ("mean" has the phrases "average" and "on average"; in Chinese 平均). [concept] and [value] have free keys, shared
- * by all languages: that is how 性别 finds the column Sex, and "women" the value female. [say] holds what is said to people.
- * docs/builtin.md describes the format for translators. Private to model/. */
+ * A file is sections of lines `key = phrase, phrase`. In most sections the keys are fixed: they are the senses below,
+ * in which the planner thinks ("mean" has the phrases "average" and "on average"; in Chinese 平均). [concept] and
+ * [value] have free keys, shared by all languages: that is how 性别 finds the column Sex, and "women" the value female.
+ * [say] holds what is said to people. docs/builtin.md describes the format for translators. Private to model/. */
 #ifndef BUILTIN_LEXICON_H
 #define BUILTIN_LEXICON_H
 #include "builtin_text.h"
@@ -193,8 +193,8 @@ const struct bi_phrase *bi_lexicon_phrase(const struct bi_lexicon *x, size_t i);
 const struct bi_concept *bi_lexicon_concept(const struct bi_lexicon *x, int id);
 const struct bi_named_value *bi_lexicon_value(const struct bi_lexicon *x, int id);
 int bi_lexicon_concept_id(const struct bi_lexicon *x, const char *name); /* -1: none */
-/* The value whose phrase is exactly text (any language), in the class `concept` (-1: any); -1: none. *form_letters (may be NULL) is
- * set to the length of that phrase: short ones (F, M) mean something only in their own column. */
+/* The value whose phrase is exactly text (any language), in the class `concept` (-1: any); -1: none. *form_letters
+ * (may be NULL) is set to the length of that phrase: short ones (F, M) mean something only in their own column. */
 int bi_lexicon_value_of(const struct bi_lexicon *x, const char *text, int topic, size_t *form_letters);
 const char *bi_sense_name(enum bi_sense s);
 const char *bi_sense_section(enum bi_sense s);

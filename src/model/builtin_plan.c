@@ -380,7 +380,8 @@ bool bi_is_intensive(const struct bi_planner *p, const struct bi_column *c)
     return of_kind(p, c, false);
 }
 
-/* A word for what a row is: an id is called so, or a measure has it in its name and it is a thing: bills, but not salaries. */
+/* A word for what a row is: an id is called so, or a measure has it in its name and it is a thing: bills, but not
+ * salaries. */
 bool bi_is_entity(const struct bi_planner *p, size_t i)
 {
     if (i >= p->n || p->it[i]->kind != BI_ITEM_COLUMN)
@@ -416,7 +417,7 @@ void bi_plan_make(struct bi_plan *out, const struct bi_lexicon *x, struct bi_tab
                   size_t table)
 {
     *out = (struct bi_plan){ 0 };
-    struct bi_planner p = { .x = x, .t = t, .plan = out };
+    struct bi_planner p = { .x = x, .t = t, .plan = out, .bound_at = SIZE_MAX };
     bi_read(&p.r, x, t, request);
     out->language = p.r.language;
     if (p.r.tokens.foreign && !p.r.tokens.chinese)

@@ -1,7 +1,7 @@
 /* builtin_plan.h - what the built-in planner decides to compute: one small plan. Private to model/.
  *
- * reading -> plan: every item of the request must find its place in the plan, or the plan is refused with the words that did not.
- * Pointers into tables and lexicon are borrowed: both outlive the plan. */
+ * reading -> plan: every item of the request must find its place in the plan, or the plan is refused with the words
+ * that did not. Pointers into tables and lexicon are borrowed: both outlive the plan. */
 #ifndef BUILTIN_PLAN_H
 #define BUILTIN_PLAN_H
 #include "builtin_read.h"
@@ -29,6 +29,7 @@ enum bi_filter_type {
     BI_FILTER_RANGE,  /* low and high, each optional */
     BI_FILTER_TEXT,   /* equals text, whatever its case */
     BI_FILTER_CONTAINS,
+    BI_FILTER_WORD,    /* contains text as a word of its own */
     BI_FILTER_MISSING, /* no value */
     BI_FILTER_PART,    /* a year, quarter, month or weekday of a date column: low to high */
     BI_FILTER_DATES,   /* from, to as ISO text */
@@ -124,8 +125,8 @@ struct bi_plan {
     size_t look_up_n, look_up_cap;
 };
 
-/* Plans the last of n requests, oldest first. One that only changes the one before ("as a bar chart") is read together with it.
- * Tables may gain a joined one. Returns how many requests, from the end, the plan stands for. */
+/* Plans the last of n requests, oldest first. One that only changes the one before ("as a bar chart") is read
+ * together with it. Tables may gain a joined one. Returns how many requests, from the end, the plan stands for. */
 size_t bi_plan_make_chain(struct bi_plan *out, const struct bi_lexicon *x, struct bi_tables *t,
                           const char *const *requests, size_t n);
 /* One request by itself; table SIZE_MAX: the words choose. */

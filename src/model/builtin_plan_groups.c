@@ -120,7 +120,12 @@ static bool take_list(struct bi_planner *p, size_t i)
 static bool is_each_row(struct bi_planner *p, size_t i)
 {
     const struct bi_column *c = bi_is_column(p, i) ? bi_column_at(p, i, BI_WANT_ANY) : NULL;
-    return c && c->role == BI_ROLE_ID && p->table->rows > 0 && c->distinct >= p->table->rows;
+    if (!c)
+        return false;
+    const char *by = i ? p->r.tokens.at[p->it[i - 1]->from].text : "";
+    bool each = bi_at(p, i - 1, BI_EACH) || strcmp(by, "per") == 0;
+    bool thing = each && c->role != BI_ROLE_ID && bi_is_entity(p, i) && bi_column_numeric(c); /* "tip per bill" */
+    return thing || (c->role == BI_ROLE_ID && p->table->rows > 0 && c->distinct >= p->table->rows);
 }
 
 static void take_by(struct bi_planner *p, size_t i)
@@ -197,6 +202,9 @@ void bi_plan_groups(struct bi_planner *p)
     for (size_t i = 0; i < p->n; i++)
         if (bi_open_at(p, i, BI_WHICH))
             take_which(p, i);
+    for (size_t i = 0; i + 1 < p->n; i++) /* "age group distribution" */
+        if (bi_is_column(p, i) && bi_open_at(p, i + 1, BI_BINS) && !bi_is_stat(p, i + 1))
+            (void)take_list(p, i);
     take_lone_periods(p);
     for (size_t i = 0; i < p->n; i++)
         if (bi_open_at(p, i, BI_GROUPED) && p->plan->group_n)

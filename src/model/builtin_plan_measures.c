@@ -262,6 +262,8 @@ static void take_stat(struct bi_planner *p, size_t i)
         take_targets(p, start, stats, n, quantile);
         return;
     }
+    if (n == 1 && stats[0] == BI_SUM && p->plan->measure_n)
+        return;                    /* "how many bills in total" */
     for (size_t k = 0; k < n; k++) /* of what comes later, or of a column that a filter used */
         bi_add_measure(p, BI_MEASURE_COLUMN, stats[k], NULL);
     if (p->plan->measure_n)
@@ -320,34 +322,86 @@ static void add_rate(struct bi_planner *p, const struct bi_column *c)
     p->plan->measures[p->plan->measure_n - 1].filter = p->plan->condition_n++;
 }
 
-/* "tip as a share of total bill", "小费占总账单的比例", "ratio of tip to total bill", "tip / total bill" */
-static bool take_ratio(struct bi_planner *p)
+enum ratio { NO_RATIO, FIRST_BY_SECOND, SECOND_BY_FIRST };
+
+static bool between_items(const struct bi_planner *p, size_t a, size_t b, enum bi_sense s)
 {
-    size_t word = SIZE_MAX, a = SIZE_MAX, b = SIZE_MAX;
+    for (size_t i = a + 1; i < b; i++)
+        if (bi_at(p, i, s))
+            return true;
+    return false;
+}
+
+static bool word_between(const struct bi_planner *p, size_t a, size_t b, const char *const *words, size_t n)
+{
+    for (size_t i = p->it[a]->to; i < p->it[b]->from; i++)
+        for (size_t k = 0; k < n; k++)
+            if (strcmp(p->r.tokens.at[i].text, words[k]) == 0)
+                return true;
+    return false;
+}
+
+/* Which of two number columns is divided by which. The share word stands at `word`, the columns at a < b:
+ * "tip as a share of bill", "tip to bill ratio", 小费占账单的比例: a / b; "what share of the bill is tip", 账单中小费的比例: b / a. */
+static enum ratio ratio_order(const struct bi_planner *p, size_t word, size_t a, size_t b)
+{
+    static const char *const is[] = { "is", "are", "was", "were", "goes", "that" }, *const in[] = { "in" };
+    if (p->plan->language == BI_ZH) {
+        bool share_between = word > a && word < b;
+        bool joined =
+            between_items(p, a, b, BI_AND) || between_items(p, a, b, BI_VERSUS) || between_items(p, a, b, BI_TO);
+        return between_items(p, a, b, BI_AMONG) ? SECOND_BY_FIRST
+               : share_between || joined        ? FIRST_BY_SECOND
+                                                : NO_RATIO;
+    }
+    if ((word > a && word < b) || between_items(p, a, b, BI_TO))
+        return FIRST_BY_SECOND;
+    if (word > b)
+        return NO_RATIO;
+    if (word_between(p, a, b, is, countof(is)))
+        return SECOND_BY_FIRST;
+    bool of_whole =
+        word_between(p, a, b, in, countof(in)) || between_items(p, a, b, BI_AMONG) || between_items(p, a, b, BI_OF);
+    return of_whole || bi_at(p, word, BI_RATIO) ? FIRST_BY_SECOND : NO_RATIO;
+}
+
+/* The first two number columns that are no groups. False: there are more or fewer. */
+static bool two_numbers(struct bi_planner *p, size_t *a, size_t *b)
+{
+    *a = *b = SIZE_MAX;
     for (size_t i = 0; i < p->n; i++) {
-        if (word == SIZE_MAX && bi_open(p, i) && is_share_word(p, i))
-            word = i;
         const struct bi_column *c =
             bi_is_column(p, i) && !is_grouped_column(p, i) ? bi_column_at(p, i, BI_WANT_NUMBER) : NULL;
         if (!c || !bi_column_numeric(c) || bi_column_flag(c))
             continue;
-        if (a == SIZE_MAX)
-            a = i;
-        else if (b == SIZE_MAX)
-            b = i;
-        else
+        if (*b != SIZE_MAX)
             return false;
+        *(*a == SIZE_MAX ? a : b) = i;
     }
-    if (word == SIZE_MAX || b == SIZE_MAX || p->plan->trouble)
+    return *b != SIZE_MAX;
+}
+
+static bool take_ratio(struct bi_planner *p)
+{
+    size_t word = SIZE_MAX, a, b;
+    static const char *const slash[] = { "/", "÷" };
+    for (size_t i = 0; i < p->n && word == SIZE_MAX; i++)
+        word = bi_open(p, i) && is_share_word(p, i) ? i : SIZE_MAX;
+    if (!two_numbers(p, &a, &b) || p->plan->trouble)
         return false;
-    bool between = word > a && word < b, before = word < a && !bi_at(p, word, BI_RATE), zh = p->plan->language == BI_ZH;
-    if (!between && !before && !zh)
+    bool divided = b == a + 1 && word_between(p, a, b, slash, countof(slash)); /* "tip / bill" */
+    if (word == SIZE_MAX && !divided)
         return false;
-    const struct bi_column *over = bi_take_column(p, a, BI_WANT_NUMBER), *under = bi_take_column(p, b, BI_WANT_NUMBER);
-    bi_add_measure(p, BI_MEASURE_RATIO, BI_MEAN, over);
-    p->plan->measures[p->plan->measure_n - 1].other = under;
+    enum ratio order = divided ? FIRST_BY_SECOND : ratio_order(p, word, a, b);
+    if (order == NO_RATIO)
+        return false;
+    const struct bi_column *first = bi_take_column(p, a, BI_WANT_NUMBER),
+                           *second = bi_take_column(p, b, BI_WANT_NUMBER);
+    bi_add_measure(p, BI_MEASURE_RATIO, BI_MEAN, order == FIRST_BY_SECOND ? first : second);
+    p->plan->measures[p->plan->measure_n - 1].other = order == FIRST_BY_SECOND ? second : first;
     for (size_t i = 0; i < p->n; i++)
-        if (bi_open(p, i) && (is_share_word(p, i) || bi_at(p, i, BI_AS) || (bi_at(p, i, BI_TO) && i > a && i < b)))
+        if (bi_open(p, i) && (is_share_word(p, i) || bi_at(p, i, BI_AS) || (bi_at(p, i, BI_TO) && i > a && i < b) ||
+                              (bi_at(p, i, BI_VERSUS) && i > a && i < b)))
             bi_use(p, i);
     return true;
 }

@@ -133,8 +133,8 @@ static const struct bi_column *age_of_people(struct bi_planner *p, size_t from, 
     return person ? age : NULL;
 }
 
-/* from, to: the items of the comparison itself; years: the numbers may be years, so that a column has to hold them to be meant.
- * Uses the item of the column. */
+/* from, to: the items of the comparison itself; years: the numbers may be years, so that a column has to hold them to
+ * be meant. Uses the item of the column. */
 static const struct bi_column *column_for(struct bi_planner *p, size_t from, size_t to, double n, bool years)
 {
     for (size_t i = from; i < to; i++) {
@@ -247,11 +247,16 @@ static void compare_number(struct bi_planner *p, size_t from, size_t number, siz
         struct bi_filter *f = bi_add_filter(p, BI_FILTER_RANGE, c);
         set_bound(f, comparison, n);
         use_all(p, from, to);
+        p->bound_at = to - 1;
+        p->bound_filter = p->plan->filter_n - 1;
     } else if (yearish) {
         bool decade = p->it[number]->suffix == BI_SUFFIX_DECADE;
         struct bi_filter *f = year_filter(p);
         if (f)
             set_bound(f, comparison, decade && comparisons[comparison].low == comparisons[comparison].open ? n + 9 : n);
+        use_all(p, from, to);
+    } else if (from && p->bound_at == bi_skip_back(p, from - 1)) { /* "over 50 and under 100": of the same column */
+        set_bound(&p->plan->filters[p->bound_filter], comparison, n);
         use_all(p, from, to);
     } else {
         ask_of_which(p, from, end);
@@ -259,12 +264,24 @@ static void compare_number(struct bi_planner *p, size_t from, size_t number, siz
     }
 }
 
+/* "50 and under" includes 50; in "over 20 and under 50" the "and" is another word. */
+static size_t before_number(const struct bi_planner *p, size_t i)
+{
+    size_t comparison = comparison_at(p, i);
+    if (comparison == SIZE_MAX)
+        return comparison;
+    const char *first = p->r.tokens.at[p->it[i]->from].text;
+    bool joined = strcmp(first, "and") == 0 || strcmp(first, "or") == 0;
+    bool low = comparisons[comparison].sense == BI_AT_LEAST, high = comparisons[comparison].sense == BI_AT_MOST;
+    return joined && low ? 0 : joined && high ? 1 : comparison; /* above, below */
+}
+
 static void take_comparisons(struct bi_planner *p)
 {
     for (size_t i = 0; i < p->n; i++) {
         if (!is_number(p, i))
             continue;
-        size_t before = comparison_at(p, i ? i - 1 : SIZE_MAX), behind = i + 1;
+        size_t before = before_number(p, i ? i - 1 : SIZE_MAX), behind = i + 1;
         while (is_unit(p, behind) || is_year_mark(p, behind) || bi_at(p, behind, BI_OR))
             behind++;
         size_t after = comparison_at(p, behind);
@@ -273,9 +290,11 @@ static void take_comparisons(struct bi_planner *p)
         if (before != SIZE_MAX) {
             compare_number(p, i - 1, i, i + 1, before);
         } else if (post) {
+            bool aged =
+                bi_open(p, i - 1) && bi_kind_at(p, i - 1, BI_ITEM_BOUND) && p->it[i - 1]->bound->sense == BI_BETWEEN;
             for (size_t k = i + 1; k < behind; k++)
                 bi_use(p, k);
-            compare_number(p, i, i, behind + 1, after);
+            compare_number(p, aged ? i - 1 : i, i, behind + 1, after); /* "aged 60 or older" */
         }
     }
 }
@@ -442,10 +461,45 @@ static void equal_number(struct bi_planner *p, const struct bi_column *c, size_t
     bi_use(p, number);
 }
 
+/* "class 1 or 2", "class 1 and 2": the number after one that was just taken. */
+static bool extend_equal(struct bi_planner *p, size_t i)
+{
+    bool joined = i > 1 && (bi_open_at(p, i - 1, BI_OR) || bi_open_at(p, i - 1, BI_AND));
+    struct bi_filter *f = p->plan->filter_n ? &p->plan->filters[p->plan->filter_n - 1] : NULL;
+    if (!joined || !f || f->type != BI_FILTER_VALUES || !bi_kind_at(p, i - 2, BI_ITEM_NUMBER) || bi_open(p, i - 2))
+        return false;
+    f->both = f->both || bi_at(p, i - 1, BI_AND);
+    bi_use(p, i - 1);
+    equal_number(p, f->column, i, f->negated);
+    return true;
+}
+
+/* "aged 60", "30 years old", 30岁 */
+static bool equal_age(struct bi_planner *p, size_t i)
+{
+    bool aged =
+        i > 0 && bi_open(p, i - 1) && bi_kind_at(p, i - 1, BI_ITEM_BOUND) && p->it[i - 1]->bound->sense == BI_BETWEEN;
+    const struct bi_column *c = aged ? bi_bound_column(p, p->it[i - 1]->bound) : NULL;
+    if (!aged && bi_at(p, i + 1, BI_UNIT_AGE))
+        c = bi_table_find(p->table, bi_lexicon_concept_id(p->x, "age"));
+    if (!c || !bi_column_numeric(c))
+        return false;
+    size_t named = column_before(p, i);
+    if (named < p->n && bi_open(p, named) && bi_column_at(p, named, BI_WANT_NUMBER) == c)
+        bi_use(p, named);
+    if (aged)
+        bi_use(p, i - 1);
+    equal_number(p, c, i, false);
+    (void)past_units(p, i + 1);
+    return true;
+}
+
 static void take_equals(struct bi_planner *p)
 {
     for (size_t i = 0; i < p->n; i++) {
         if (!is_number(p, i) || p->it[i]->suffix == BI_SUFFIX_PERCENT)
+            continue;
+        if (extend_equal(p, i) || equal_age(p, i))
             continue;
         size_t before = i ? i - 1 : SIZE_MAX;
         bool equal = bi_open_at(p, before, BI_EQUAL), unequal = bi_open_at(p, before, BI_UNEQUAL);

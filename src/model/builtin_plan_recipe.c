@@ -65,7 +65,7 @@ static void take_connectors(struct bi_planner *p)
 
 /* ---- values side by side are groups ---- */
 
-static void group_pairs(struct bi_planner *p)
+void bi_group_pairs(struct bi_planner *p)
 {
     for (size_t i = 0; i < p->plan->filter_n; i++) {
         struct bi_filter *f = &p->plan->filters[i];
@@ -77,7 +77,7 @@ static void group_pairs(struct bi_planner *p)
 /* ---- columns without a role ---- */
 
 /* A yes/no column that picks rows and is not what is asked for: "survivors", "who survived", 存活的乘客. */
-static bool picks_rows(const struct bi_planner *p, size_t i)
+static bool picks_rows(struct bi_planner *p, size_t i)
 {
     size_t before = bi_skip_back(p, i - 1), after = bi_skip(p, i + 1);
     bool noun =
@@ -136,6 +136,25 @@ static bool is_measured(const struct bi_planner *p, const struct bi_column *c)
     return false;
 }
 
+/* "bills" in "5 bills", 的账单, "how many bills" are rows; in "tip and bill" the word is a second measure. */
+static bool is_row_noun(struct bi_planner *p, size_t i)
+{
+    const struct bi_column *c = bi_column_at(p, i, BI_WANT_ANY);
+    size_t before = i ? i - 1 : SIZE_MAX;
+    const struct bi_token *k = &p->r.tokens.at[p->it[i]->to - 1];
+    if (!c || c->role == BI_ROLE_ID)
+        return true;
+    for (size_t last = before; last < p->n; last--)
+        if (p->it[last]->kind == BI_ITEM_COLUMN && bi_column_at(p, last, BI_WANT_ANY) &&
+            bi_column_numeric(bi_column_at(p, last, BI_WANT_ANY)) && bi_listed(p, last, i))
+            return false;
+    bool counted = bi_kind_at(p, before, BI_ITEM_NUMBER) || bi_at(p, before, BI_HOW_MANY) ||
+                   bi_at(p, before, BI_COUNT) || bi_at(p, i + 1, BI_COUNT) || bi_at(p, i + 1, BI_HOW_MANY) ||
+                   bi_at(p, before, BI_WHICH);
+    bool plural = strcmp(k->text, k->stem) != 0, of = p->plan->language == BI_ZH && bi_at(p, before, BI_OF);
+    return counted || plural || of;
+}
+
 void bi_place_columns(struct bi_planner *p)
 {
     for (size_t i = 0; i < p->n; i++) {
@@ -148,7 +167,9 @@ void bi_place_columns(struct bi_planner *p)
             place_column(p, i);
     }
     for (size_t i = 0; i < p->n; i++) /* "bills" may still be rows, or the only number there is */
-        if (bi_is_column(p, i) && bi_is_entity(p, i)) {
+        if (bi_is_column(p, i) && bi_is_entity(p, i) && !is_row_noun(p, i)) {
+            place_column(p, i);
+        } else if (bi_is_column(p, i) && bi_is_entity(p, i)) {
             bool rows = p->plan->measure_n || p->plan->column_n || p->plan->group_n || p->plan->filter_n ||
                         p->plan->order || p->plan->limit;
             const struct bi_column *c = bi_column_at(p, i, BI_WANT_NUMBER);
@@ -180,7 +201,7 @@ static void drop_equal_measures(struct bi_planner *p)
 }
 
 /* A statistic whose column nobody named. */
-static void complete_measures(struct bi_planner *p)
+void bi_complete_measures(struct bi_planner *p)
 {
     for (size_t k = 0; k < p->plan->measure_n; k++) {
         struct bi_measure *m = &p->plan->measures[k];
@@ -304,8 +325,6 @@ static void use_question_words(struct bi_planner *p)
     static const enum bi_sense all[] = { BI_WHICH, BI_WHO, BI_WHEN, BI_AGAIN, BI_NUMERIC };
     for (size_t k = 0; k < countof(all); k++)
         (void)bi_take(p, all[k]);
-    if (p->plan->filter_n || p->plan->group_n)
-        (void)bi_take(p, BI_OR);
     bool fresh = p->plan->recipe == BI_DO_COLUMNS || p->plan->recipe == BI_DO_MISSING ||
                  p->plan->recipe == BI_DO_OVERVIEW || p->plan->recipe == BI_DO_CORRELATION ||
                  p->plan->recipe == BI_DO_CLEAN;
@@ -321,6 +340,39 @@ static bool says_nothing(const struct bi_planner *p)
     return true;
 }
 
+/* "average tip by day and average bill by time": two questions; their groups must not be mixed. */
+static void check_two_things(struct bi_planner *p)
+{
+    bool by = false, stat_after = false;
+    for (size_t i = 0; i < p->n && p->plan->group_n > 1; i++) {
+        bool groups = bi_at(p, i, BI_BY) || bi_at(p, i, BI_EACH);
+        if (groups && stat_after)
+            bi_trouble(p, "two_things", "", "");
+        by = by || groups;
+        stat_after = stat_after || (by && !groups && bi_is_stat(p, i));
+    }
+}
+
+/* Parts of the plan that its recipe would ignore. */
+static void check_leftovers_of_plan(struct bi_planner *p)
+{
+    const struct bi_plan *plan = p->plan;
+    bool table = plan->recipe == BI_DO_AGGREGATE || plan->recipe == BI_DO_ROWS || plan->recipe == BI_DO_NOTHING;
+    bool limited = table || plan->recipe == BI_DO_MISSING || plan->recipe == BI_DO_CORRELATION;
+    if (plan->limit && !limited)
+        bi_trouble(p, "no_limit_here", "", "");
+    if (plan->order && !limited)
+        bi_trouble(p, "no_order_here", "", "");
+    bool grouped =
+        table || plan->recipe == BI_DO_TREND || plan->recipe == BI_DO_DISTRIBUTION || plan->recipe == BI_DO_OVERVIEW;
+    if (plan->group_n && (!grouped || plan->recipe == BI_DO_ROWS))
+        bi_trouble(p, "no_group_here", "", "");
+    bool drawn = plan->chart == BI_HISTOGRAM || plan->chart == BI_BOX || plan->chart == BI_SCATTER;
+    if (plan->recipe == BI_DO_AGGREGATE && plan->group_n && drawn)
+        bi_note(p, "drawn_as_bars", "", "");
+    check_two_things(p);
+}
+
 static bool holds_unknown(const struct bi_planner *p)
 {
     for (size_t i = 0; i < p->n; i++)
@@ -331,6 +383,11 @@ static bool holds_unknown(const struct bi_planner *p)
 
 void bi_plan_recipe(struct bi_planner *p)
 {
+    if (!p->r.tokens.n) { /* a file without a question */
+        p->plan->recipe = BI_DO_OVERVIEW;
+        bi_note(p, "no_question", "", "");
+        return;
+    }
     bool foreign = p->r.tokens.foreign && !p->r.tokens.chinese;
     if (foreign || refuse_known(p))
         return;
@@ -348,8 +405,9 @@ void bi_plan_recipe(struct bi_planner *p)
     bi_recipe_special(p);
     if (p->plan->recipe == BI_DO_NOTHING) {
         take_connectors(p);
-        bi_recipe_aggregate(p, group_pairs, complete_measures);
+        bi_recipe_aggregate(p);
     }
+    check_leftovers_of_plan(p);
     take_connectors(p);
     use_question_words(p);
     fit_rows_words(p);

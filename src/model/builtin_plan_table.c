@@ -34,7 +34,8 @@ static size_t covered(struct bi_planner *p, size_t a, size_t b)
     return n;
 }
 
-/* The one table whose rows are what a word of the request is for: customers.csv for "customers". SIZE_MAX: none, or two. */
+/* The one table whose rows are what a word of the request is for: customers.csv for "customers". SIZE_MAX: none, or
+ * two. */
 static size_t owner(const struct bi_planner *p, const bool *fitting)
 {
     size_t found = SIZE_MAX;

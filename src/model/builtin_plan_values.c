@@ -1,4 +1,5 @@
-/* builtin_plan_values.c - values of a request become filters: "among women", "except Sunday", "named Mary", "in March". */
+/* builtin_plan_values.c - values of a request become filters: "among women", "except Sunday", "named Mary", "in
+ * March". */
 #include "builtin_planner.h"
 #include <string.h>
 
@@ -76,7 +77,14 @@ static bool alternatives(const struct bi_planner *p, size_t i, size_t last)
     return false;
 }
 
-/* "people who died or ...": values that are joined by "or" are no comparison. */
+/* "or" is understood between values of one column only: elsewhere it would be another filter than the plan's "and". */
+static void use_or_between(struct bi_planner *p, size_t from, size_t to)
+{
+    for (size_t k = from + 1; k < to; k++)
+        if (bi_at(p, k, BI_OR))
+            bi_use(p, k);
+}
+
 static struct bi_filter *value_filter(struct bi_planner *p, const struct bi_column *c, bool negated)
 {
     for (size_t i = 0; i < p->plan->filter_n; i++) {
@@ -121,6 +129,8 @@ static void take_values(struct bi_planner *p)
         bool more = f->value_n > 0;
         add_value(f, m->value);
         f->at = i;
+        if (more)
+            use_or_between(p, last, i);
         f->both = f->value_n > 1 && !negated && (!more || f->both || !alternatives(p, i, last));
         use_column_beside(p, i, m->column);
         note_value(p, i, m);
@@ -289,8 +299,10 @@ static void take_texts(struct bi_planner *p)
         if (!c || c->type != BI_TYPE_TEXT)
             continue;
         size_t end;
-        bool part = contains || (named && has_many_words(c));
-        struct bi_filter *f = bi_add_filter(p, part ? BI_FILTER_CONTAINS : BI_FILTER_TEXT, c);
+        enum bi_filter_type type = contains                     ? BI_FILTER_CONTAINS
+                                   : named && has_many_words(c) ? BI_FILTER_WORD
+                                                                : BI_FILTER_TEXT;
+        struct bi_filter *f = bi_add_filter(p, type, c);
         f->text = text_at(p, i, &end);
         f->negated = bi_at(p, i - 1, BI_UNEQUAL);
         if (column)

@@ -11,7 +11,7 @@ struct bi_planner {
     struct bi_item **it; /* the items that carry meaning, in order */
     size_t n;
     struct bi_plan *plan;
-    size_t stat_at[BI_PLAN_MEASURES]; /* item that said the statistic of a measure; SIZE_MAX: none did */
+    size_t bound_at, bound_filter; /* the number that was last compared, and its filter; SIZE_MAX: none */
 };
 
 enum bi_want { BI_WANT_ANY, BI_WANT_NUMBER, BI_WANT_GROUP, BI_WANT_FLAG };

@@ -240,7 +240,8 @@ static enum bi_item_kind kind_of(const struct bi_item *i, const struct bi_token 
     return i->sense_n ? BI_ITEM_SENSE : i->topic >= 0 ? BI_ITEM_ABSENT : BI_ITEM_UNKNOWN;
 }
 
-/* Marks may stand inside a file's name (sales.csv) or a phrase (what's), never inside a column's name as people write it. */
+/* Marks may stand inside a file's name (sales.csv) or a phrase (what's), never inside a column's name as people write
+ * it. */
 static bool has_mark(const struct bi_tokens *k, size_t from, size_t to)
 {
     for (size_t i = from; i < to; i++)
@@ -265,7 +266,8 @@ static double weigh(const struct reader *r, const struct bi_item *i)
     if (is_absent(i))
         return 10 * n + (i->named >= 0 ? 5 : 3) * (n - 1) + (i->named >= 0 ? 3.8 : 0);
     bool one_sign = n < 2 && r->k->at[i->from].type == BI_TOKEN_HAN && i->kind == BI_ITEM_SENSE;
-    return 10 * n + 5 * (n - 1) + (one_sign ? 1 : 4 * quality(i));
+    bool name = n > 1 && i->column_n && i->columns[0].score > 0.98; /* a column's very name beats phrases that cut it */
+    return 10 * n + 5 * (n - 1) + (one_sign ? 1 : 4 * quality(i)) + (name ? 2 : 0);
 }
 
 static void fill_item(const struct reader *r, struct bi_item *item)

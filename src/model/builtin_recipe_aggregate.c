@@ -75,6 +75,14 @@ static void use_share_words(struct bi_planner *p)
     (void)bi_take(p, BI_RATIO);
 }
 
+/* "tip percentage by smoker" may mean anything; "revenue share by region" and "percentage of revenue" mean the total. */
+static bool is_bare_percentage(const struct bi_planner *p, size_t i)
+{
+    const struct bi_token *k = &p->r.tokens.at[p->it[i]->from];
+    bool of = bi_at(p, i - 1, BI_OF) || bi_at(p, i + 1, BI_OF);
+    return p->plan->language == BI_EN && !of && !bi_at(p, i, BI_SHARE_OF_TOTAL) && strcmp(k->stem, "share") != 0;
+}
+
 static void take_share(struct bi_planner *p)
 {
     size_t i = bi_find(p, BI_SHARE);
@@ -104,14 +112,14 @@ static void take_share(struct bi_planner *p)
     } else if (bi_at(p, i, BI_RATE) && numeric && p->plan->measures[0].column) {
         bi_trouble(p, "rate_of_what", "column", p->plan->measures[0].column->name);
         p->plan->asks = true;
-    } else if (p->plan->group_n && numeric && !bi_at(p, i, BI_SHARE_OF_TOTAL) &&
-               bi_at(p, i - 1, BI_OF) + bi_at(p, i + 1, BI_OF) == 0 && p->plan->language == BI_EN) {
+    } else if (p->plan->group_n && numeric && is_bare_percentage(p, i)) {
         bi_trouble(p, "rate_of_what", "column",
                    p->plan->measures[0].column ? p->plan->measures[0].column->name
                                                : "?"); /* "tip percentage by smoker" */
         p->plan->asks = true;
     } else if (p->plan->group_n) {
-        p->plan->within = p->plan->group_n; /* "share of each sex in each class": within the last */
+        /* "share of each sex in each class": within the last; "sex ratio by class", 各舱位的男女比例: within the first */
+        p->plan->within = p->plan->language == BI_ZH || bi_has(p, BI_BY) ? 1 : p->plan->group_n;
         share_by_value(p);
     } else {
         bi_trouble(p, "share_of_what", "", "");
@@ -163,6 +171,7 @@ static void take_compare(struct bi_planner *p)
     (void)bi_take(p, BI_VERSUS);
     (void)bi_take(p, BI_BETWEEN);
     bi_place_columns(p);
+    bi_group_pairs(p);
     bool columns = !p->plan->group_n && p->plan->measure_n >= 2;
     if (columns && p->plan->measure_n == 2 && !bi_has(p, BI_COMPARE) && !bi_has(p, BI_DIFFERENCE)) { /* "x vs y" */
         bi_correlation_of_measures(p);
@@ -314,11 +323,11 @@ static void take_sort(struct bi_planner *p)
         return;
     if (down && up)
         bi_trouble(p, "two_orders", "", "");
-    p->plan->order = down                                             ? 1
-                     : up                                             ? -1
-                     : p->plan->order                                 ? p->plan->order
-                     : p->plan->group_n || p->plan->language == BI_ZH ? 1
-                                                                      : -1;
+    p->plan->order = down                                                                   ? 1
+                     : up                                                                   ? -1
+                     : p->plan->order                                                       ? p->plan->order
+                     : p->plan->group_n || p->plan->measure_n || p->plan->language == BI_ZH ? 1
+                                                                                            : -1;
     for (size_t i = 0; i < p->n; i++) {
         bool key = bi_is_column(p, i) && !p->plan->measure_n && !bi_is_entity(p, i);
         const struct bi_column *c = key ? bi_take_column(p, i, BI_WANT_NUMBER) : NULL;
@@ -396,6 +405,9 @@ static void one_column(struct bi_planner *p)
     bi_add_column(p, c);
     p->plan->measure_n = 0;
     p->plan->recipe = BI_DO_DISTRIBUTION;
+    bool numeric = bi_column_numeric(c) && c->distinct > 12;
+    if (p->plan->chart == BI_LINE || p->plan->chart == BI_SCATTER || (numeric && p->plan->chart == BI_PIE))
+        bi_trouble(p, "chart_unfit", "", "");
     if (p->plan->chart == BI_CHART)
         p->plan->chart = bi_column_numeric(c) && c->distinct > 12 ? BI_HISTOGRAM : BI_BAR;
 }
@@ -433,22 +445,34 @@ static void default_recipe(struct bi_planner *p)
     }
 }
 
-void bi_recipe_aggregate(struct bi_planner *p, void (*group_pairs)(struct bi_planner *),
-                         void (*complete)(struct bi_planner *))
+/* Whatever columns are named make the table's sides, unless they can be averaged. */
+static void take_crosstab(struct bi_planner *p)
+{
+    p->plan->crosstab = true;
+    for (size_t i = 0; i < p->n; i++) {
+        const struct bi_column *c = bi_is_column(p, i) ? bi_column_at(p, i, BI_WANT_GROUP) : NULL;
+        if (!c || !bi_column_grouping(c))
+            continue;
+        (void)bi_take_column(p, i, BI_WANT_GROUP);
+        bi_add_group(p, c, BI_NONE);
+    }
+}
+
+void bi_recipe_aggregate(struct bi_planner *p)
 {
     bool rows = asks_for_rows(p);
     if (bi_take(p, BI_CROSSTAB))
-        p->plan->crosstab = true;
+        take_crosstab(p);
     take_share(p);
-    group_pairs(p);
+    bi_group_pairs(p);
     take_compare(p);
     if (p->plan->recipe != BI_DO_NOTHING)
         return;
     take_first_as_rank(p);
     take_sort(p);
     bi_place_columns(p);
-    group_pairs(p);
-    complete(p);
+    bi_group_pairs(p);
+    bi_complete_measures(p);
     if (p->plan->order && p->plan->recipe == BI_DO_NOTHING)
         take_ranking(p, rows);
     if (p->plan->recipe == BI_DO_NOTHING && !p->plan->measure_n)

@@ -16,12 +16,13 @@ static void default_chart(struct bi_planner *p, enum bi_sense chart)
 /* All columns that are named: what the recipe is about. */
 static void take_columns(struct bi_planner *p, enum bi_want want)
 {
-    for (size_t i = 0; i < p->n; i++)
-        if (bi_is_column(p, i)) {
-            const struct bi_column *c = bi_take_column(p, i, want);
-            if (c)
-                bi_add_column(p, c);
-        }
+    for (size_t i = 0; i < p->n; i++) {
+        const struct bi_column *c = bi_is_column(p, i) ? bi_take_column(p, i, want) : NULL;
+        if (c && p->it[i]->holder && bi_column_flag(c))
+            bi_use_flag(p, i, c); /* "for smokers" */
+        else if (c)
+            bi_add_column(p, c);
+    }
     for (size_t k = 0; k < p->plan->measure_n; k++) { /* "missing values per age": a statistic took it first */
         if (p->plan->measures[k].column)
             bi_add_column(p, p->plan->measures[k].column);
@@ -37,8 +38,21 @@ static void groups_are_columns(struct bi_planner *p)
     p->plan->group_n = 0;
 }
 
+/* A statistic that the recipe would lose. */
+static bool has_stat(const struct bi_planner *p)
+{
+    for (size_t i = 0; i < p->plan->measure_n; i++) {
+        const struct bi_measure *m = &p->plan->measures[i];
+        if (m->type != BI_MEASURE_ROWS && m->stat != BI_NONE && m->stat != BI_COUNT && m->stat != BI_DISTINCT)
+            return true;
+    }
+    return false;
+}
+
 static void measures_are_columns(struct bi_planner *p)
 {
+    if (has_stat(p))
+        bi_trouble(p, "no_stat_here", "", "");
     for (size_t i = 0; i < p->plan->measure_n; i++)
         if (p->plan->measures[i].column)
             bi_add_column(p, p->plan->measures[i].column);
@@ -87,6 +101,8 @@ static void take_fill(struct bi_planner *p)
             p->plan->fill_number = p->it[i]->number;
             bi_use(p, i);
         }
+    for (size_t i = 0; i < p->plan->measure_n; i++) /* "with the median": the statistic says how */
+        p->plan->measures[i].stat = BI_NONE;
     measures_are_columns(p);
     if (p->plan->fill == BI_FILL_NONE) {
         bi_trouble(p, "fill_with_what", "", "");
@@ -186,6 +202,27 @@ static void duplicates(struct bi_planner *p, size_t i)
     set(p, BI_DO_DUPLICATES);
 }
 
+static bool is_label(const struct bi_column *c)
+{
+    return c->type == BI_TYPE_TEXT && !bi_column_flag(c);
+}
+
+/* A relation with a column of labels has no coefficient: the other column is compared by its groups. */
+static bool relate_by_group(struct bi_planner *p)
+{
+    const struct bi_column *a = p->plan->columns[0], *b = p->plan->columns[1];
+    if ((!is_label(a) && !is_label(b)) || (is_label(a) && is_label(b)) || !bi_column_grouping(is_label(a) ? a : b))
+        return false;
+    const struct bi_column *group = is_label(a) ? a : b, *measure = is_label(a) ? b : a;
+    p->plan->column_n = 0;
+    bi_add_group(p, group, BI_NONE);
+    bi_add_measure(p, BI_MEASURE_COLUMN, bi_column_flag(measure) ? BI_RATE : BI_MEAN, measure);
+    bi_note(p, "relation_by_group", "column", group->name);
+    default_chart(p, BI_BAR);
+    set(p, BI_DO_AGGREGATE);
+    return true;
+}
+
 static void correlation(struct bi_planner *p, size_t i)
 {
     bi_use(p, i);
@@ -194,11 +231,18 @@ static void correlation(struct bi_planner *p, size_t i)
     (void)bi_take(p, BI_VERSUS);
     (void)bi_take(p, BI_NUMERIC);
     (void)bi_take(p, BI_TO);
+    if (has_stat(p))
+        bi_trouble(p, "no_stat_here", "", "");
+    size_t groups = p->plan->group_n;
     groups_are_columns(p);
     take_columns(p, BI_WANT_NUMBER);
+    if (groups && p->plan->column_n > 2)
+        bi_trouble(p, "no_group_here", "", "");
+    if (p->plan->column_n == 2 && relate_by_group(p))
+        return;
     for (size_t k = 0; k < p->plan->column_n; k++) {
         const struct bi_column *c = p->plan->columns[k];
-        if (c->type == BI_TYPE_TEXT && !bi_column_flag(c))
+        if (is_label(c))
             bi_trouble(p, "not_numeric", "column", c->name);
     }
     default_chart(p, p->plan->column_n == 2 ? BI_SCATTER : BI_HEATMAP);
@@ -299,7 +343,6 @@ static void trend(struct bi_planner *p, size_t i)
     if (p->plan->group_n > 1)
         bi_trouble(p, "too_many_groups", "", "");
     trend_stats(p);
-    p->plan->order = 0;
     default_chart(p, BI_LINE);
     set(p, BI_DO_TREND);
 }
@@ -319,6 +362,12 @@ static void distribution(struct bi_planner *p, size_t i)
     (void)bi_take(p, BI_DISTRIBUTION);
     measures_are_columns(p);
     take_columns(p, BI_WANT_NUMBER);
+    if (!p->plan->column_n && p->plan->group_n == 1 && p->plan->groups[0].bins) { /* "age group distribution" */
+        bi_add_measure(p, BI_MEASURE_ROWS, BI_COUNT, NULL);
+        default_chart(p, BI_BAR);
+        set(p, BI_DO_AGGREGATE);
+        return;
+    }
     if (!p->plan->column_n && p->plan->group_n) {
         bi_add_column(p, p->plan->groups[0].column);
         p->plan->group_n = 0;
@@ -482,6 +531,7 @@ static void by_chart(struct bi_planner *p)
     bool over_time = (bare && numbers && timed && time_is_unique(p->table) && (any || line)) ||
                      (line && timed && measured && !p->plan->group_n && !p->plan->order);
     bool spread = chart == BI_HISTOGRAM || (chart == BI_BOX && numbers) || (bare && any && numbers == 1);
+    spread = spread && !has_stat(p);
     if (pairs)
         correlation(p, SIZE_MAX);
     else if (over_time)

@@ -260,6 +260,7 @@ static void column_read(struct bi_column *c, const struct bi_lexicon *x, const s
         .last = dup_or_null(json_text(json_get(v, "max"))),
         .convert = dup_or_null(json_text(json_get(v, "convert"))),
     };
+    c->odd_name = strpbrk(c->name, "\n\r\t|") || strstr(c->name, "\u2028") || strstr(c->name, "\u2029");
     read_name(c, x);
     const struct json *examples = json_get(v, "examples");
     for (const struct json *i = json_first(examples); i; i = json_next(i))

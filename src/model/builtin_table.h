@@ -1,4 +1,5 @@
-/* builtin_table.h - the tables that a request may be about, from the files' profiles (docs/profile.md). Private to model/. */
+/* builtin_table.h - the tables that a request may be about, from the files' profiles (docs/profile.md). Private to
+ * model/. */
 #ifndef BUILTIN_TABLE_H
 #define BUILTIN_TABLE_H
 #include "builtin_lexicon.h"
@@ -44,6 +45,7 @@ struct bi_column {
     size_t value_n;
     bool all_values;     /* `values` are all there are */
     struct bi_value yes; /* role flag: the value that says yes; text NULL: none. Borrows from values */
+    bool odd_name;       /* the name would break a line or a table */
     bool odd_text;       /* some example holds a line break or a bar: tables need care */
     char *convert;       /* Python, or NULL */
     char *compact;
@@ -93,8 +95,8 @@ bool bi_column_flag(const struct bi_column *c);             /* yes or no */
 const struct bi_column *bi_table_find(const struct bi_table *t, int topic);
 const struct bi_column *bi_table_named(const struct bi_table *t, const char *name);
 
-/* A table of both, joined on what they share. Returns its index, or -1 with the reason's key for bi_say in *why. The new table may
- * move the others: pointers into t->at are void after it. */
+/* A table of both, joined on what they share. Returns its index, or -1 with the reason's key for bi_say in *why. The
+ * new table may move the others: pointers into t->at are void after it. */
 int bi_tables_join(struct bi_tables *t, size_t a, size_t b, const char **why);
 int bi_tables_stack(struct bi_tables *t, size_t a, size_t b, const char **why);
 #endif

@@ -1,4 +1,5 @@
-/* builtin_text.h - words: how the built-in planner cuts text into tokens and how alike two words are. Private to model/. */
+/* builtin_text.h - words: how the built-in planner cuts text into tokens and how alike two words are. Private to
+ * model/. */
 #ifndef BUILTIN_TEXT_H
 #define BUILTIN_TEXT_H
 #include "str.h"
@@ -46,7 +47,8 @@ size_t bi_distance(const char *a, const char *b, size_t most);
 
 /* How a word of a request came to mean a word of a name, best first. */
 enum bi_like { BI_LIKE_SAME, BI_LIKE_PLURAL, BI_LIKE_MEANING, BI_LIKE_FORM, BI_LIKE_SHORT, BI_LIKE_TYPO, BI_LIKE_NOT };
-/* Never BI_LIKE_MEANING: that needs a lexicon. FORM: survival/survived; SHORT: unemployment/unemp; TYPO: one or two edits. */
+/* Never BI_LIKE_MEANING: that needs a lexicon. FORM: survival/survived; SHORT: unemployment/unemp; TYPO: one or two
+ * edits. */
 enum bi_like bi_word_like(const char *asked, const char *name);
 size_t bi_letters(const char *text); /* code points */
 #endif

@@ -164,7 +164,7 @@ def cases() -> list[tuple]:
         (TIPS, "average tip by day as a bar chart", table(grouped(tips, "tip", mean, "day"), figure=True)),
         (TIPS, "which day has the highest total bill", has("Sat", "Sun", max(grouped(tips, "total_bill", total, "day").values()))),
         (TIPS, "tip as a share of total bill", has(mean([float(r["tip"]) / float(r["total_bill"]) for r in tips]))),
-        (TIPS, "avarage tip for dinner on Sundays, excluding smokers",
+        (TIPS, "averrage tip for dinner on Sundays, excluding smokers",
          has(mean(numbers_of(where(tips, time="Dinner", day="Sun", smoker="No"), "tip")))),
         (TIPS, "小费最高的5个账单", has(*sorted(numbers_of(tips, "tip"))[-5:])),
         (TIPS, "按星期几统计总账单", table(grouped(tips, "total_bill", total, "day"))),
