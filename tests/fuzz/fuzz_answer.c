@@ -18,8 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     utf8_scrub(&text, (const char *)data, size);
     autofree char *clean = answer_clean(str_peek(&text), NULL, 0, "en");
     must(utf8_valid(clean, strlen(clean)));
-    if (!strpbrk(str_peek(&text), "[`s"))
-        must(strstr(str_peek(&text), clean) != NULL); /* no link, no code, no address: only blanks around it go */
+    if (!strpbrk(str_peek(&text), "[`s@<"))
+        must(strstr(str_peek(&text), clean) != NULL); /* no link, code, address, call or tag: only blanks around it go */
     if (!strchr(str_peek(&text), '`'))
         must(!strstr(clean, "!["));
     result_cap(&capped, str_peek(&text), 300, 100);
