@@ -426,8 +426,8 @@ int box_group_park(const struct box_group *g, uint32_t number, pid_t pid, struct
         return err_sys(e, ERR_SANDBOX, errno, "cgroup of a copy");
     if (own && ((mkdir(own, 0755) < 0 && errno != EEXIST) || put_number(own, "cgroup.procs", (uint64_t)pid) < 0))
         return err_sys(e, ERR_SANDBOX, errno, "cgroup of a copy");
-    autofree char *memory = g->all->kind == BOX_CGROUP_V1 ? folder(g, BOX_CG_MEMORY, PARKED) : xstrdup(own);
-    if (!has_member(memory, pid))
+    autofree char *memory = g->all->kind == BOX_CGROUP_V1 ? folder(g, BOX_CG_MEMORY, PARKED) : take(own);
+    if (memory && !has_member(memory, pid))
         return err_set(e, ERR_SANDBOX, "the copy did not stay in its cgroup");
     box_group_hold(g, number, true);
     return 0;

@@ -107,15 +107,9 @@ static void step_back(struct box_place *p, const struct box_place *gone)
         p->back = gone->back;
 }
 
-static void copy_drop(struct box_copy *c)
+/* It is out of the list already. */
+static void copy_forget(struct box_session *s, struct box_copy *c)
 {
-    struct box_session *s = c->session;
-    for (struct box_copy **at = &s->copies; *at; at = &(*at)->next) {
-        if (*at == c) {
-            *at = c->next;
-            break;
-        }
-    }
     s->copy_n--;
     for (struct box_copy *x = s->copies; x; x = x->next)
         step_back(&x->place, &c->place);
@@ -123,11 +117,23 @@ static void copy_drop(struct box_copy *c)
     copy_free(c);
 }
 
+static void copy_drop(struct box_copy *c)
+{
+    struct box_session *s = c->session;
+    struct box_copy **at = &s->copies;
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
+    copy_forget(s, c);
+}
+
 void box_copies_clear(struct box_session *s)
 {
     box_copy_give_up(s);
-    while (s->copies)
-        copy_drop(s->copies);
+    for (struct box_copy *c; (c = s->copies);) {
+        s->copies = c->next;
+        copy_forget(s, c);
+    }
     s->waking = NULL;
 }
 
