@@ -67,8 +67,8 @@ struct file_offer {
     int64_t max_bytes;
 };
 /* Into the session, whole or not at all; ERR_DATA past max_bytes. Same name again: next version. */
-must_check int store_file_add(struct store *s, const char *session, const struct file_offer *offer, struct file_row *out,
-                              struct err *e);
+must_check int store_file_add(struct store *s, const char *session, const struct file_offer *offer,
+                              struct file_row *out, struct err *e);
 must_check int store_file_profile(struct store *s, int64_t file, const char *profile_json, struct err *e);
 /* All files, oldest first (newest version of a name is last). Caller clears each and frees the array. */
 must_check int store_files(struct store *s, const char *session, struct file_row **out, size_t *n, struct err *e);

@@ -110,7 +110,8 @@ static void say(uint8_t type, const void *payload, uint32_t n)
         struct box_frame head;
         uint32_t payload[2];
     } out = { .head = { .magic = BOX_MAGIC, .version = BOX_VERSION, .type = type, .len = n } };
-    memcpy(out.payload, payload, n);
+    if (payload)
+        memcpy(out.payload, payload, n);
     (void)raw6(__NR_sendto, BOX_INIT_CONTROL, RAW_ARG(&out), (long)(sizeof out.head + n), MSG_NOSIGNAL_, 0, 0);
 }
 

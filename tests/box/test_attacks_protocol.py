@@ -324,6 +324,17 @@ class Neighbourhood(unittest.TestCase):
         del boxes
         self.keeper.stop()
 
+    def test_doctors_check_passes(self):
+        for identity in (Keeper, lambda: Keeper(user=True))[: 1 + IS_ROOT]:
+            self.start(identity)
+            began = time.perf_counter()
+            a = self.keeper.check()
+            self.assertEqual(a.verdict, "ok", [n for n in a.notes if n["outcome"] != "pass"])
+            self.assertGreaterEqual(len(a.notes), 25)
+            self.assertTrue(all(len(n["detail"]) < 60 and n["outcome"] == "pass" for n in a.notes), a.notes)
+            self.assertLess(time.perf_counter() - began, 20)
+            self.assertEqual(self.keeper.stop(), 0)
+
     @unittest.expectedFailure
     def test_without_groups_a_fork_bomb_does_not_stop_others(self):
         # The watchdog of tier T1 reads smaps_rollup of every process of the box in the keeper's only thread, four times a second. Each read waits for

@@ -21,10 +21,15 @@ word(os.chown, "mine", 1000, 1000)
 word(os.setxattr, "mine", "user.x", b"1")
 # %% 03 walk up -> bin dev etc lib lib64 mnt opt proc sbin tmp usr
 print(*os.listdir("../../../../.."), *os.listdir("/proc/self/root/../.."))
-# %% 04 the root of init -> ENOENT
-for p in ("root", "cwd", "environ", "exe", "fd", "maps", "mem", "mountinfo", "ns/mnt"):
-    word(os.stat, "/proc/1/" + p)
-# %% 04b every process but ones own -> none
+# %% 04 into init -> ENOENT EACCES EPERM
+for p in ("root", "cwd", "exe", "ns/mnt", "fd/3"):
+    word(os.readlink, "/proc/1/" + p)
+for p in ("environ", "maps", "mem", "auxv", "syscall", "stack", "map_files", "pagemap"):
+    word(os.open, "/proc/1/" + p, 0)
+# %% 04b every process but ones own -> none [hole=plain]
+# /proc is mounted with gid=0, so that init sees the copies; for a plain user's keeper that is the heads' group, too, and
+# hidepid hides nothing: the numbers of init and of the copies are known, and a copy is easily killed. init could have a /proc of
+# its own instead: a mount that only its descriptor reaches.
 print(*[p for p in os.listdir("/proc") if p.isdigit() and int(p) != os.getpid()], "none")
 # %% 05 own memory file -> EACCES EPERM
 word(open, "/proc/self/mem", "r+b")

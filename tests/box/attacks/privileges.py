@@ -165,3 +165,21 @@ word(os.setpgid, os.getpid(), 1)
 # %% 81c what it can't adopt -> EPERM
 call("prctl", 36, 1, 0, 0, 0)  # subreaper
 call("prctl", 0x59616D61, os.getppid() or 1, 0, 0, 0)  # Yama: let it trace me
+# %% 83 into the copies that wait -> none [fresh]
+# Whatever number they have: no memory, environment or descriptor of another process of this session, nor of its init.
+seen = []
+for p in range(1, 400):
+    if p in (os.getpid(), os.getppid()):
+        continue
+    for name in ("mem", "environ", "maps", "fd/3", "map_files"):
+        try: os.close(os.open(f"/proc/{p}/{name}", os.O_RDWR if name == "mem" else os.O_RDONLY))
+        except OSError: continue
+        seen.append(f"{p}/{name}")
+print(*seen, "none")
+# %% 83b copies killed by number cost only them -> done [fresh]
+
+for p in range(2, 400):
+    if p != os.getpid():
+        try: os.kill(p, 9)
+        except OSError: pass
+print("done")
