@@ -21,7 +21,7 @@ word(os.chown, "mine", 1000, 1000)
 word(os.setxattr, "mine", "user.x", b"1")
 # %% 03 walk up -> bin dev etc lib lib64 mnt opt proc sbin tmp usr
 print(*os.listdir("../../../../.."), *os.listdir("/proc/self/root/../.."))
-# %% 04 into init -> ENOENT EACCES EPERM
+# %% 04 into init -> ENOENT EACCES EPERM [hole=plain]
 for p in ("root", "cwd", "exe", "ns/mnt", "fd/3"):
     word(os.readlink, "/proc/1/" + p)
 for p in ("environ", "maps", "mem", "auxv", "syscall", "stack", "map_files", "pagemap"):
