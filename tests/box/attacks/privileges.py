@@ -171,13 +171,12 @@ seen = []
 for p in range(1, 400):
     if p in (os.getpid(), os.getppid()):
         continue
-    for name in ("mem", "environ", "maps", "fd/3", "map_files"):
-        try: os.close(os.open(f"/proc/{p}/{name}", os.O_RDWR if name == "mem" else os.O_RDONLY))
+    for look, name in ((os.open, "mem"), (os.open, "environ"), (os.open, "maps"), (os.open, "fd/3"), (os.readlink, "root"), (os.listdir, "map_files")):
+        try: look(f"/proc/{p}/{name}", *([os.O_RDONLY] if look is os.open else []))
         except OSError: continue
         seen.append(f"{p}/{name}")
 print(*seen, "none")
 # %% 83b copies killed by number cost only them -> done [fresh]
-
 for p in range(2, 400):
     if p != os.getpid():
         try: os.kill(p, 9)
