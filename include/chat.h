@@ -8,6 +8,7 @@
 
 struct loop;
 struct conf;
+struct store;
 struct chat;
 
 /* A file that came with a message, already on this machine. Borrowed: valid during on_event() only. */
@@ -42,11 +43,13 @@ enum chat_post_type {
     CHAT_ANSWER, /* the one answer of a turn, with its artifacts; durable: comes from the outbox */
     CHAT_STATUS, /* how a turn is doing; replaces the turn's earlier status; may be dropped */
     CHAT_NOTICE, /* a short word outside a turn: refusals, command results */
+    CHAT_AMEND,  /* replaces the text of an earlier answer, which is out of date; durable; files stay where they are */
 };
 
 struct chat_post {
     enum chat_post_type type;
     const char *txn;                      /* idempotency key: the same txn is never shown twice */
+    const char *amends;                   /* CHAT_AMEND: the answer's txn; NULL otherwise */
     const char *room, *thread, *reply_to; /* reply_to: event id of the question, or NULL */
     const char *markdown;                 /* the adapter renders it; "" in a status ends it */
     const char *receipt;                  /* one line under an answer, or NULL */
@@ -63,14 +66,24 @@ struct chat_events {
     void (*on_end)(void *ud, struct chat *from);
 };
 
+/* Where an adapter lives; borrowed for its life. What it must not forget it keeps in the store under its own name
+ * (store_keep), in one batch with the events that it reports. */
+struct chat_home {
+    struct loop *loop;
+    const struct conf *conf;
+    struct store *store;
+};
+
 struct chat_ops {
     const char *name;
-    must_check int (*open)(struct chat **out, struct loop *l, const struct conf *c, const struct chat_events *ev,
-                           void *ud, struct err *e);
+    bool (*wanted)(const struct conf *c); /* this platform is configured */
+    /* Returns at once; connecting goes on in the loop, for ever, and is logged. ERR_CONFIG: it can never work. */
+    must_check int (*open)(struct chat **out, const struct chat_home *home, const struct chat_events *ev, void *ud,
+                           struct err *e);
     /* done(ud, NULL) once the platform has it; done(ud, e) when it never will. May be called before post returns. */
     must_check int (*post)(struct chat *c, const struct chat_post *p, void (*done)(void *ud, const struct err *e),
                            void *ud, struct err *e);
-    void (*close)(struct chat *c); /* no callback after it */
+    void (*close)(struct chat *c); /* no callback after it; NULL is fine */
 };
 extern const struct chat_ops chat_local;
 #endif

@@ -20,6 +20,16 @@ void store_close(struct store *s); /* NULL is fine */
 /* What cells make goes to this folder, which exists, instead of data_dir: for a store that lives as long as one command. */
 void store_deliver_to(struct store *s, const char *dir);
 
+/* Several calls as one: all durable together, or none. Batches nest; what is left open when the variable leaves scope is undone:
+ *   AUTO(store_batch_end) struct store_batch b = { 0 };  if (store_batch_begin(&b, s, e) < 0) ...  return store_batch_commit(&b, e); */
+struct store_batch {
+    struct store *store; /* NULL: none open */
+    bool outer;
+};
+must_check int store_batch_begin(struct store_batch *b, struct store *s, struct err *e);
+must_check int store_batch_commit(struct store_batch *b, struct err *e);
+void store_batch_end(struct store_batch *b);
+
 /* ---- inbox: what people said, before anything else happens ---- */
 enum inbox_state { INBOX_NEW, INBOX_QUEUED, INBOX_RUNNING, INBOX_DONE, INBOX_DROPPED };
 struct inbox_item {
@@ -129,6 +139,20 @@ must_check int store_outbox_add(struct store *s, const struct outbox_item *o, in
 must_check int store_outbox_sent(struct store *s, int64_t id, struct err *e);
 must_check int store_outbox_open(struct store *s, struct outbox_item **out, size_t *n,
                                  struct err *e); /* unsent, oldest first */
+
+/* ---- what a chat adapter keeps for itself: bytes by (platform, kind, key), e.g. a sync position or a key's state ---- */
+struct kept {
+    const char *platform, *kind, *key; /* key "" where a kind has one row */
+};
+must_check int store_keep(struct store *s, const struct kept *k, const void *value, size_t n, struct err *e); /* replaces */
+/* A copy with a NUL behind it; the caller frees (and wipes, when it is secret). *out NULL: there is none. */
+must_check int store_kept(struct store *s, const struct kept *k, char **out, size_t *n, struct err *e);
+/* key NULL: all of the kind. What is not there is no error. */
+must_check int store_unkeep(struct store *s, const struct kept *k, struct err *e);
+/* Rows whose key begins with k->key (NULL: all), by key in byte order; the bytes are borrowed. A negative return of fn stops. fn
+ * changes no row of that kind. */
+typedef int store_kept_fn(void *ud, const char *key, const char *value, size_t n);
+must_check int store_kept_each(struct store *s, const struct kept *k, store_kept_fn *fn, void *ud, struct err *e);
 
 /* ---- usage: one row for each call of a model ---- */
 struct usage_row {

@@ -307,10 +307,14 @@ static struct json *artifacts_json(const struct artifact *a, size_t n)
 
 static void post_json(struct chat *c, const struct chat_post *p)
 {
-    static const char *const type[] = { [CHAT_ANSWER] = "answer", [CHAT_STATUS] = "status", [CHAT_NOTICE] = "notice" };
+    static const char *const type[] = {
+        [CHAT_ANSWER] = "answer", [CHAT_STATUS] = "status", [CHAT_NOTICE] = "notice", [CHAT_AMEND] = "amend"
+    };
     autojson struct json *j = json_new_object();
     json_set_str(j, "post", type[p->type]);
     json_set_str(j, "txn", p->txn);
+    if (p->amends)
+        json_set_str(j, "amends", p->amends);
     json_set_str(j, "room", p->room);
     json_set_str(j, "thread", p->thread);
     json_set_str(j, "reply_to", p->reply_to);
@@ -395,12 +399,17 @@ int local_open_terminal(struct chat **out, struct loop *l, const struct local_te
     return 0;
 }
 
-static int local_open(struct chat **out, struct loop *l, const struct conf *conf, const struct chat_events *ev,
-                      void *ud, struct err *e)
+static bool local_wanted(const struct conf *conf)
 {
-    if (!conf->local_stdio)
-        return err_set(e, ERR_CONFIG, "local.stdio is off");
-    *out = make(l, &(struct local_terminal){ .out = stdout, .in_fd = STDIN_FILENO, .room = "terminal" }, ev, ud);
+    return conf->local_stdio;
+}
+
+static int local_open(struct chat **out, const struct chat_home *home, const struct chat_events *ev, void *ud,
+                      struct err *e)
+{
+    (void)e;
+    *out =
+        make(home->loop, &(struct local_terminal){ .out = stdout, .in_fd = STDIN_FILENO, .room = "terminal" }, ev, ud);
     (*out)->json = true;
     return 0;
 }
@@ -416,4 +425,6 @@ static void local_close(struct chat *c)
     free(c);
 }
 
-const struct chat_ops chat_local = { .name = "local", .open = local_open, .post = local_post, .close = local_close };
+const struct chat_ops chat_local = {
+    .name = "local", .wanted = local_wanted, .open = local_open, .post = local_post, .close = local_close
+};

@@ -1,10 +1,13 @@
 #include "app.h"
-#include "chat/local.h"
+#include "chat.h"
 #include "log.h"
+
+/* Every platform there is; those that are configured are opened. */
+static const struct chat_ops *const platforms[] = { &chat_local };
 
 struct daemon {
     struct app app;
-    struct chat *chat;
+    struct chat *chats[countof(platforms)]; /* NULL: not configured */
 };
 
 static void on_drained(void *ud)
@@ -15,23 +18,45 @@ static void on_drained(void *ud)
 
 static const struct session_watch watch = { .drained = on_drained };
 
+static int open_chats(struct daemon *d)
+{
+    struct err e = { 0 };
+    const struct chat_home home = { .loop = d->app.loop, .conf = &d->app.o->conf, .store = d->app.store };
+    for (size_t i = 0; i < countof(platforms); i++) {
+        if (!platforms[i]->wanted(home.conf))
+            continue;
+        if (platforms[i]->open(&d->chats[i], &home, &session_hub_events, d->app.hub, &e) < 0)
+            return cli_fail(&e);
+        session_hub_attach(d->app.hub, platforms[i], d->chats[i]);
+    }
+    return CLI_OK;
+}
+
 static int serve(struct daemon *d)
 {
     struct err e = { 0 };
-    if (chat_local.open(&d->chat, d->app.loop, &d->app.o->conf, &session_hub_events, d->app.hub, &e) < 0)
-        return cli_fail(&e);
-    session_hub_attach(d->app.hub, &chat_local, d->chat);
+    const int rc = open_chats(d);
+    if (rc != CLI_OK)
+        return rc;
     if (session_hub_resume(d->app.hub, &e) < 0)
         return cli_fail(&e);
     log_info("serving", KV_S("version", SANDBOOK_VERSION), KV_S("model", d->app.o->conf.model));
     return app_run(&d->app);
 }
 
+static bool any_platform(const struct conf *c)
+{
+    bool any = false;
+    for (size_t i = 0; i < countof(platforms); i++)
+        any = any || platforms[i]->wanted(c);
+    return any;
+}
+
 int cli_run(struct cli_options *o)
 {
     if (o->rest.n)
         return cli_usage("run takes no words; got \"%s\"", o->rest.at[0]);
-    if (!o->conf.local_stdio)
+    if (!any_platform(&o->conf))
         return cli_usage("no chat platform is configured: set [local] stdio = yes (docs/cli.md)");
     struct daemon d = { 0 };
     int rc = app_open(&d.app, o);
@@ -44,7 +69,8 @@ int cli_run(struct cli_options *o)
     if (rc == CLI_OK)
         rc = serve(&d);
     session_hub_free(take(d.app.hub));
-    chat_local.close(d.chat);
+    for (size_t i = 0; i < countof(platforms); i++)
+        platforms[i]->close(d.chats[i]);
     app_close(&d.app);
     return rc;
 }

@@ -59,6 +59,10 @@ static int bind_one(sqlite3_stmt *st, int at, char type, va_list *ap)
 {
     if (type == 'i')
         return sqlite3_bind_int64(st, at, va_arg(*ap, int64_t));
+    if (type == 'b') {
+        const void *bytes = va_arg(*ap, const void *);
+        return sqlite3_bind_blob64(st, at, bytes, va_arg(*ap, size_t), SQLITE_TRANSIENT);
+    }
     const char *text = va_arg(*ap, const char *);
     if (!text)
         return sqlite3_bind_null(st, at);
@@ -131,7 +135,8 @@ static int script(struct db *d, const char *sql, struct err *e)
 
 int db_tx_begin(struct db_tx *t, struct db *d, struct err *e)
 {
-    if (script(d, "BEGIN IMMEDIATE", e) < 0)
+    t->inner = !sqlite3_get_autocommit(d->sql);
+    if (script(d, t->inner ? "SAVEPOINT inner" : "BEGIN IMMEDIATE", e) < 0)
         return -1;
     t->db = d;
     return 0;
@@ -139,7 +144,7 @@ int db_tx_begin(struct db_tx *t, struct db *d, struct err *e)
 
 int db_tx_commit(struct db_tx *t, struct err *e)
 {
-    if (script(t->db, "COMMIT", e) < 0)
+    if (script(t->db, t->inner ? "RELEASE inner" : "COMMIT", e) < 0)
         return -1; /* db_tx_end rolls back */
     t->db = NULL;
     return 0;
@@ -148,7 +153,7 @@ int db_tx_commit(struct db_tx *t, struct err *e)
 void db_tx_end(struct db_tx *t)
 {
     if (t->db)
-        (void)sqlite3_exec(t->db->sql, "ROLLBACK", NULL, NULL, NULL);
+        (void)sqlite3_exec(t->db->sql, t->inner ? "ROLLBACK TO inner; RELEASE inner" : "ROLLBACK", NULL, NULL, NULL);
     t->db = NULL;
 }
 
@@ -189,6 +194,13 @@ int64_t db_int(const struct db_row *r, int column)
 const char *db_text(const struct db_row *r, int column)
 {
     return (const char *)sqlite3_column_text(r->st, column);
+}
+
+const void *db_blob(const struct db_row *r, int column, size_t *n)
+{
+    const void *bytes = sqlite3_column_blob(r->st, column);
+    *n = (size_t)sqlite3_column_bytes(r->st, column);
+    return bytes ? bytes : "";
 }
 
 char *db_dup(const struct db_row *r, int column)

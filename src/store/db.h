@@ -1,6 +1,7 @@
 /* db.h - SQLite, narrowed to what the store needs; db.c is its only user. Floor 3, private to store/.
  *
- * Statements are bound, never pasted. `types` has one letter a parameter: 'i' int64_t, 's' const char * (NULL: SQL NULL). */
+ * Statements are bound, never pasted. `types` has one letter a parameter: 'i' int64_t, 's' const char * (NULL: SQL NULL), 'b' const void * and
+ * size_t (bytes; never NULL). */
 #ifndef DB_H
 #define DB_H
 #include "err.h"
@@ -21,10 +22,11 @@ must_check int db_each(struct db *d, struct err *e, db_row_fn *row, void *ud, co
 int64_t db_last_id(const struct db *d);
 int64_t db_changes(const struct db *d);
 
-/* A transaction that is not committed is rolled back when its variable leaves scope:
+/* Transactions nest: an inner one that ends without commit undoes only its own part. One that is not committed is rolled back when its variable leaves scope:
  *   AUTO(db_tx_end) struct db_tx tx = { 0 };  if (db_tx_begin(&tx, d, e) < 0) ...  return db_tx_commit(&tx, e); */
 struct db_tx {
     struct db *db; /* NULL: none open */
+    bool inner;    /* a savepoint in another */
 };
 must_check int db_tx_begin(struct db_tx *t, struct db *d, struct err *e);
 must_check int db_tx_commit(struct db_tx *t, struct err *e);
@@ -32,5 +34,6 @@ void db_tx_end(struct db_tx *t);
 
 int64_t db_int(const struct db_row *r, int column);
 const char *db_text(const struct db_row *r, int column); /* borrowed; NULL for SQL NULL */
+const void *db_blob(const struct db_row *r, int column, size_t *n); /* borrowed; never NULL */
 char *db_dup(const struct db_row *r, int column);        /* the caller frees; NULL for SQL NULL */
 #endif

@@ -43,5 +43,9 @@ static const char *const schema_steps[] = {
     "CREATE TABLE notes("
     " session TEXT PRIMARY KEY REFERENCES sessions(id), notes TEXT NOT NULL, noted INTEGER NOT NULL, shortened INTEGER NOT NULL)"
     " WITHOUT ROWID;",
+    /* 3: what chat adapters keep for themselves */
+    "CREATE TABLE kept("
+    " platform TEXT NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY(platform, kind, key))"
+    " WITHOUT ROWID;",
 };
 #endif

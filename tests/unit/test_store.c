@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <cmocka.h>
 #include "store.h"
+#include "str.h"
 
 static char dir[64];
 
@@ -428,6 +429,84 @@ static void one_cell_can_be_read_back(void **state)
     store_close(s);
 }
 
+static int collect(void *ud, const char *key, const char *value, size_t n)
+{
+    str_printf(ud, "%s=%.*s ", key, (int)n, value);
+    return 0;
+}
+
+static void an_adapter_keeps_bytes_by_kind_and_key(void **state)
+{
+    (void)state;
+    struct store *s = opened();
+    struct err e = { 0 };
+    size_t n = 1;
+    char *bytes = NULL;
+    AUTO(str_clear) struct str all = STR_INIT(256);
+    const struct kept one = { "matrix", "olm", "b" }, kind = { "matrix", "olm", NULL },
+                      some = { "matrix", "olm", "a%" };
+    assert_int_equal(store_kept(s, &one, &bytes, &n, &e), 0);
+    assert_null(bytes);
+    assert_int_equal(store_keep(s, &one, "x\0y", 3, &e), 0);
+    assert_int_equal(store_keep(s, &one, "", 0, &e), 0);
+    assert_int_equal(store_kept(s, &one, &bytes, &n, &e), 0);
+    assert_int_equal(n, 0);
+    assert_string_equal(bytes, "");
+    free(bytes);
+    assert_int_equal(store_keep(s, &(struct kept){ "matrix", "olm", "a%2" }, "2", 1, &e), 0);
+    assert_int_equal(store_keep(s, &(struct kept){ "matrix", "olm", "a%1" }, "1", 1, &e), 0);
+    assert_int_equal(store_keep(s, &(struct kept){ "matrix", "olm", "aa" }, "3", 1, &e), 0);
+    assert_int_equal(store_keep(s, &(struct kept){ "slack", "olm", "a%3" }, "4", 1, &e), 0);
+    assert_int_equal(store_kept_each(s, &some, collect, &all, &e), 0);
+    assert_string_equal(str_peek(&all), "a%1=1 a%2=2 ");
+    assert_int_equal(store_unkeep(s, &kind, &e), 0);
+    str_clear(&all);
+    assert_int_equal(store_kept_each(s, &kind, collect, &all, &e), 0);
+    assert_int_equal(all.len, 0);
+    store_close(s);
+}
+
+static bool is_kept(struct store *s, const char *key)
+{
+    struct err e = { 0 };
+    size_t n = 0;
+    autofree char *bytes = NULL;
+    assert_int_equal(store_kept(s, &(struct kept){ "test", "k", key }, &bytes, &n, &e), 0);
+    return bytes != NULL;
+}
+
+static void keep(struct store *s, const char *key)
+{
+    struct err e = { 0 };
+    assert_int_equal(store_keep(s, &(struct kept){ "test", "k", key }, "1", 1, &e), 0);
+}
+
+static void a_batch_is_durable_whole_or_not_at_all(void **state)
+{
+    (void)state;
+    struct store *s = opened();
+    struct err e = { 0 };
+    struct store_batch outer = { 0 }, inner = { 0 };
+    assert_int_equal(store_batch_begin(&outer, s, &e), 0);
+    keep(s, "a");
+    store_batch_end(&outer);
+    assert_false(is_kept(s, "a"));
+    assert_int_equal(store_batch_begin(&outer, s, &e), 0);
+    keep(s, "b");
+    assert_int_equal(store_batch_begin(&inner, s, &e), 0);
+    keep(s, "c");
+    store_batch_end(&inner);
+    assert_int_equal(store_batch_begin(&inner, s, &e), 0);
+    keep(s, "d");
+    assert_int_equal(store_batch_commit(&inner, &e), 0);
+    store_batch_end(&inner); /* after a commit: nothing */
+    assert_int_equal(store_batch_commit(&outer, &e), 0);
+    store_close(s);
+    s = opened();
+    assert_true(is_kept(s, "b") && !is_kept(s, "c") && is_kept(s, "d"));
+    store_close(s);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, make_dir, drop_dir)
@@ -441,6 +520,8 @@ int main(void)
         T(usage_is_summed_by_person_room_session_and_time),
         T(notes_carry_a_conversation_until_it_is_forgotten),
         T(one_cell_can_be_read_back),
+        T(an_adapter_keeps_bytes_by_kind_and_key),
+        T(a_batch_is_durable_whole_or_not_at_all),
         T(a_second_instance_is_refused_and_named),
         T(a_data_folder_that_cannot_be_is_the_operators_to_mend),
     };
