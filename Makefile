@@ -55,7 +55,7 @@ KEEPER_LIBS := $(shell pkg-config --libs $(KEEPER_PKGS) 2>/dev/null) -lm
 Q         = $(if $(V),,@printf '  %-4s %s\n' $(1) $@;)
 
 # ---- sources: a folder says where a file belongs; nothing is listed twice -----------------------------------------------------
-lib_src   := $(wildcard src/base/*.c src/io/*.c src/port/*.c src/chat/*.c src/model/*.c src/box/*.c src/store/*.c src/core/*.c)
+lib_src   := $(wildcard src/base/*.c src/io/*.c src/port/*.c src/chat/*.c src/chat/*/*.c src/model/*.c src/box/*.c src/store/*.c src/core/*.c)
 main_src  := src/main.c $(wildcard src/cli/*.c)
 base_src  := $(wildcard src/base/*.c)
 keeper_src := $(wildcard sandbox/box*.c)
@@ -166,7 +166,7 @@ floors:
 lint: floors
 	@tests/lint
 fmt:
-	clang-format -i $(lib_src) $(main_src) $(wildcard include/*.h src/*/*.h sandbox/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch])
+	clang-format -i $(lib_src) $(main_src) $(wildcard include/*.h src/*/*.h src/*/*/*.h sandbox/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch])
 bench: all
 	@tests/bench/run
 cover:
