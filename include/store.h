@@ -35,6 +35,7 @@ enum inbox_state { INBOX_NEW, INBOX_QUEUED, INBOX_RUNNING, INBOX_DONE, INBOX_DRO
 struct inbox_item {
     int64_t seq;                                                                /* order of arrival */
     char *platform, *event_id, *room, *thread, *sender, *name, *text, *session; /* thread, session may be NULL */
+    char *about; /* the message that this one is a new wording of; NULL: none */
     int64_t sent_ms;
     enum inbox_state state;
 };
@@ -93,8 +94,9 @@ struct turn_row {
 void turn_row_clear(struct turn_row *r);
 must_check int store_turn_begin(struct store *s, const char *session, int64_t seq, const char *request, int64_t *turn,
                                 struct err *e);
+/* base: the cell whose variables this one began with; 0: none, a new interpreter. */
 must_check int store_cell_add(struct store *s, const char *session, int64_t turn, const char *code,
-                              const struct cell *c, struct err *e);
+                              const struct cell *c, int base, struct err *e);
 /* Turns with an answer, oldest first, at most the newest `limit`. */
 must_check int store_turns(struct store *s, const char *session, size_t limit, struct turn_row **out, size_t *n,
                            struct err *e);
@@ -127,7 +129,8 @@ must_check int store_cells(struct store *s, const char *session, char **out, str
 struct outbox_item {
     int64_t id, turn; /* turn 0: none */
     char *platform, *txn, *session, *room, *thread, *reply_to, *markdown, *receipt, *figures,
-        *files; /* figures, files: JSON arrays of artifacts */
+        *files;   /* figures, files: JSON arrays of artifacts */
+    char *amends; /* the txn of an earlier answer whose text this replaces; NULL: it stands for itself */
     int tries;
 };
 void outbox_item_clear(struct outbox_item *o);
@@ -136,6 +139,15 @@ must_check int store_turn_end(struct store *s, const struct turn_row *t, const s
                               int64_t *outbox_id, struct err *e);
 must_check int store_outbox_add(struct store *s, const struct outbox_item *o, int64_t *id,
                                 struct err *e); /* same txn: no second row */
+/* The newest answer to that message. */
+struct answered {
+    int64_t turn;        /* 0: it has none; the rest is zero too */
+    char *txn, *request; /* request: the question's text */
+    int base;            /* the cell whose variables its first cell began with; 0: a new interpreter; -1: it ran none */
+};
+void answered_clear(struct answered *a);
+must_check int store_answer_to(struct store *s, const char *platform, const char *event_id, struct answered *out,
+                               struct err *e);
 must_check int store_outbox_sent(struct store *s, int64_t id, struct err *e);
 must_check int store_outbox_open(struct store *s, struct outbox_item **out, size_t *n,
                                  struct err *e); /* unsent, oldest first */
@@ -144,7 +156,8 @@ must_check int store_outbox_open(struct store *s, struct outbox_item **out, size
 struct kept {
     const char *platform, *kind, *key; /* key "" where a kind has one row */
 };
-must_check int store_keep(struct store *s, const struct kept *k, const void *value, size_t n, struct err *e); /* replaces */
+must_check int store_keep(struct store *s, const struct kept *k, const void *value, size_t n,
+                          struct err *e); /* replaces */
 /* A copy with a NUL behind it; the caller frees (and wipes, when it is secret). *out NULL: there is none. */
 must_check int store_kept(struct store *s, const struct kept *k, char **out, size_t *n, struct err *e);
 /* key NULL: all of the kind. What is not there is no error. */

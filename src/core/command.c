@@ -1,5 +1,6 @@
 /* command.c - words that are commands (DESIGN 8): a sorted table. What is not in it goes to the agent. */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -135,23 +136,51 @@ static void run_stop(struct request *r, const char *arg)
         say(r, dropped ? WORD_STOPPING : WORD_NOTHING_RUNS, NULL, NULL);
 }
 
-/* The last question anew, as this person's own. */
+/* A number from `least` on, and nothing else; -1 when it is none. */
+static int number_of(const char *word, int least)
+{
+    char *end = NULL;
+    const long n = *word >= '0' && *word <= '9' ? strtol(word, &end, 10) : -1;
+    return n < least || n > INT_MAX || *end ? -1 : (int)n;
+}
+
+/* A question of the history anew, as this person's own: the last, or that number. */
 static void run_rerun(struct request *r, const char *arg)
 {
     struct session *s = r->session;
     struct turn_row *turns = NULL;
     struct err e = { 0 };
     size_t n = 0;
-    (void)arg;
-    if (store_turns(s->hub->parts.store, s->row.id, 1, &turns, &n, &e) < 0)
+    if (store_turns(s->hub->parts.store, s->row.id, HISTORY_SHOWN, &turns, &n, &e) < 0)
         log_error("history_unread", KV_S("session", s->row.id), KV_E(&e));
-    if (n == 0) {
+    const int which = *arg ? number_of(arg, 1) : (int)n;
+    autofree char *shown = xasprintf("%zu", n);
+    if (n == 0)
         say(r, WORD_NO_RERUN, NULL, NULL);
-    } else {
-        request_enqueue(request_new(s, r->seq, r->event_id, r->sender, r->name, turns[0].request));
-        turn_row_clear(&turns[0]);
-    }
+    else if (which < 1 || (size_t)which > n)
+        say(r, WORD_NO_QUESTION, arg, shown);
+    else
+        request_enqueue(request_new(s, r->seq, r->event_id, r->sender, r->name, turns[which - 1].request));
+    for (size_t i = 0; i < n; i++)
+        turn_row_clear(&turns[i]);
     free(turns);
+}
+
+/* A program whose output anybody can judge: what is installed, a table, a chart with other scripts in it. */
+static void run_test(struct request *r, const char *arg)
+{
+    static const char program[] =
+        "```python\n"
+        "import platform, numpy as np, pandas as pd, matplotlib, matplotlib.pyplot as plt\n"
+        "print('Python', platform.python_version(), '- pandas', pd.__version__, '- matplotlib', matplotlib.__version__)\n"
+        "table = pd.DataFrame({'x': range(1, 6), 'square': [n * n for n in range(1, 6)]})\n"
+        "angle = np.linspace(0, 2 * np.pi, 200)\n"
+        "plt.plot(angle, np.sin(angle))\n"
+        "plt.title('sine, \xe6\xad\xa3\xe5\xbc\xa6, \xf0\x9f\x93\x88')\n"
+        "table\n"
+        "```";
+    (void)arg;
+    request_enqueue(request_new(r->session, r->seq, r->event_id, r->sender, r->name, program));
 }
 
 static void run_usage(struct request *r, const char *arg)
@@ -234,14 +263,37 @@ static void show_reset(struct request *r, const struct json *reply)
 {
     (void)reply;
     r->session->fresh = r->session->row.cells > 0;
+    r->session->base = 0;
     say(r, WORD_RESET, NULL, NULL);
+}
+
+/* What could not be carried back is named: a live thread, an open socket. */
+static void show_back(struct request *r, const struct json *reply)
+{
+    AUTO(str_clear) struct str text = STR_INIT(REPLY_MAX);
+    if (!reply) {
+        say(r, WORD_NO_VARS, NULL, NULL);
+        return;
+    }
+    r->session->base = (int)json_int_or(reply, "cell", 0);
+    autofree char *first =
+        words_n(r->session->base ? WORD_WENT_BACK : WORD_WENT_BACK_ALL, r->language, r->session->base, 0);
+    str_puts(&text, first);
+    for (const struct json *n = json_first(json_get(reply, "notes")); n; n = json_next(n)) {
+        const char *note = json_text(n) ? json_text(n) : "";
+        str_puts(&text, "\n- ");
+        utf8_scrub(&text, note, utf8_cut(note, strcspn(note, "\n"), QUESTION_BYTES * 2));
+    }
+    show(r, &text);
 }
 
 static void on_errand(void *ud, const struct box_reply *reply, const struct err *e)
 {
     struct request *r = ud;
     struct session *s = r->session;
-    if (!reply) {
+    if (!reply && e->kind == ERR_REFUSED) {
+        say(r, WORD_STATE_GONE, e->msg, NULL); /* it says which are there */
+    } else if (!reply) {
         log_warn("errand_failed", KV_S("session", s->row.id), KV_S("command", r->command->name), KV_E(e));
         say(r, WORD_TRY_AGAIN, NULL, NULL);
     } else {
@@ -254,10 +306,15 @@ void command_errand(const struct command *c, struct request *r)
 {
     static const struct box_events events = { .done = on_errand };
     const struct box_reply nothing = { 0 };
-    const struct box_request ask = { .op = c->op, .fd = -1 };
+    const char *arg = NULL;
+    (void)command_find(r->text, true, &arg);
+    const struct box_request ask = { .op = c->op, .number = c->arg && arg ? number_of(arg, 0) : 0, .fd = -1 };
     struct session *s = r->session;
     struct err e = { 0 };
-    if (!s->box)
+    if (ask.number < 0) {
+        say(r, WORD_NO_CELL, arg, NULL);
+        errand_done(s);
+    } else if (!s->box)
         on_errand(r, &nothing, NULL); /* no box: no variables, and nothing to reset */
     else if (s->hub->parts.sandbox_ops->ask(s->box, &ask, &events, r, &e) < 0)
         on_errand(r, NULL, &e);
@@ -269,6 +326,8 @@ static void run_help(struct request *r, const char *arg);
 
 static const struct command commands[] = {
     /* sorted by name */
+    { "branch", "N", NULL, BOX_OP_BRANCH, show_back, "variables as they were after cell N; 0: none",
+      "变量回到第 N 个单元之后；0：清空" },
     { "code", NULL, run_code, BOX_OP_CELL, NULL, "the programs that were run", "运行过的程序" },
     { "files", NULL, run_files, BOX_OP_CELL, NULL, "the files of this conversation", "这个会话里的文件" },
     { "forget", NULL, run_forget, BOX_OP_CELL, NULL, "forget what was said, keep files and variables",
@@ -278,10 +337,15 @@ static const struct command commands[] = {
     { "limits", NULL, run_limits, BOX_OP_CELL, NULL, "what may be used, and what of it is", "限额和已用量" },
     { "model", "NAME", run_model, BOX_OP_CELL, NULL, "which model answers; with a name: change it",
       "当前使用的模型；加上名称可切换" },
-    { "rerun", NULL, run_rerun, BOX_OP_CELL, NULL, "put the last question again", "重新回答上一个问题" },
+    { "rerun", "[N]", run_rerun, BOX_OP_CELL, NULL, "put the last question again; N: that one of the history",
+      "重新回答上一个问题；N：历史中的第 N 个" },
     { "reset", NULL, NULL, BOX_OP_RESET, show_reset, "forget all variables, keep the files", "清空变量，保留文件" },
     { "stop", "[all]", run_stop, BOX_OP_CELL, NULL, "stop what is running; all: and what you have waiting",
       "停止正在运行的任务；all：连同你排队的问题" },
+    { "test", NULL, run_test, BOX_OP_CELL, NULL, "run a small program with a table and a chart",
+      "运行一个带表格和图表的小程序" },
+    { "undo", NULL, NULL, BOX_OP_UNDO, show_back, "variables as they were before the last cell",
+      "变量回到上一个单元之前" },
     { "usage", NULL, run_usage, BOX_OP_CELL, NULL, "answers and tokens so far", "目前的回答次数和 token 用量" },
     { "vars", NULL, NULL, BOX_OP_VARS, show_vars, "the variables that exist now", "当前的变量" },
 };

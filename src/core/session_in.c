@@ -50,7 +50,20 @@ void request_free(struct request *r)
     free(r->name);
     free(r->text);
     free(r->code);
+    free(r->replaces);
     free(r);
+}
+
+bool request_is_about(const struct request *r, const char *event_id)
+{
+    return strcmp(r->event_id, event_id) == 0 || strcmp(r->reply_to, event_id) == 0;
+}
+
+void request_rewords(struct request *r, const char *event_id)
+{
+    free(r->reply_to);
+    r->reply_to = xstrdup(event_id);
+    r->edited = true;
 }
 
 void session_set_inbox(struct session *s, int64_t seq, enum inbox_state state)
@@ -114,6 +127,7 @@ static int keep_event(struct session *s, const struct chat_event *ev, int64_t *s
         .name = xstrdup(ev->name ? ev->name : "?"),
         .text = xstrdup(ev->text ? ev->text : ""),
         .session = xstrdup(s->row.id),
+        .about = ev->type == CHAT_EDIT ? xstrdup(ev->about) : NULL,
         .sent_ms = ev->sent_ms,
         .state = INBOX_NEW,
     };
@@ -270,15 +284,10 @@ static int take_message(struct hub_chat *c, const struct chat_event *ev)
 
 /* ---- second thoughts ---- */
 
-static bool is_about(const struct request *r, const char *event_id)
-{
-    return r && (strcmp(r->event_id, event_id) == 0 || strcmp(r->reply_to, event_id) == 0);
-}
-
 static struct request **find_queued(struct session *s, const char *event_id)
 {
     struct request **at = &s->queue;
-    while (*at && !is_about(*at, event_id))
+    while (*at && !request_is_about(*at, event_id))
         at = &(*at)->next;
     return at;
 }
@@ -316,27 +325,16 @@ static void put_edit(struct session *s, struct request *r, const char *about)
         r->next = (*queued)->next;
         drop_queued(s, queued);
         *queued = r;
-    } else if (s->turn && is_about(s->turn->request, about)) {
+    } else if (s->turn && request_is_about(s->turn->request, about)) {
         turn_cancel(s, r->name, true);
-        r->edited = true;
         r->next = s->queue;
         s->queue = r;
     } else {
-        r->edited = true;
         request_enqueue(r);
         return;
     }
     session_set_inbox(s, r->seq, INBOX_QUEUED);
     wake(s);
-}
-
-static bool says_the_same(struct session *s, const char *about, const char *text)
-{
-    struct request *const queued = *find_queued(s, about);
-    const struct request *open = queued                                         ? queued
-                                 : s->turn && is_about(s->turn->request, about) ? s->turn->request
-                                                                                : NULL;
-    return open && strcmp(open->text, text) == 0;
 }
 
 static int take_edit(struct hub_chat *c, const struct chat_event *ev)
@@ -356,13 +354,12 @@ static int take_edit(struct hub_chat *c, const struct chat_event *ev)
         return -1;
     if (!fresh)
         return 0;
-    if (says_the_same(s, ev->about, text)) { /* a preview was added, or the like */
+    if (session_says_the_same(s, ev->about, text)) { /* a preview was added, or the like */
         session_set_inbox(s, seq, INBOX_DONE);
         return 0;
     }
     struct request *r = request_new(s, seq, ev->id, ev->sender ? ev->sender : "?", ev->name, text);
-    free(r->reply_to);
-    r->reply_to = xstrdup(ev->about);
+    request_rewords(r, ev->about);
     put_edit(s, r, ev->about);
     return 0;
 }
@@ -376,7 +373,7 @@ static int take_delete(struct hub_chat *c, const struct chat_event *ev)
     if (*queued) {
         drop_queued(s, queued);
         wake(s);
-    } else if (s->turn && is_about(s->turn->request, ev->about)) {
+    } else if (s->turn && request_is_about(s->turn->request, ev->about)) {
         turn_cancel(s, ev->name ? ev->name : "?", true);
     }
     return 0;
@@ -390,7 +387,15 @@ static const char *reaction_command(const char *key)
         { "\xe2\x9d\x8c", "!stop" },      /* cross mark */
         { "\xf0\x9f\x94\x81", "!rerun" }, /* repeat button */
         { "\xf0\x9f\x94\x84", "!rerun" }, /* arrows in a circle */
-        { "octagonal_sign", "!stop" },    { "x", "!stop" }, { "repeat", "!rerun" },
+        { "\xe2\x86\xa9", "!undo" },      /* arrow back */
+        { "\xe2\x8f\xaa", "!undo" },      /* rewind button */
+        { "\xf0\x9f\x92\xbb", "!code" },  /* laptop */
+        { "octagonal_sign", "!stop" },
+        { "x", "!stop" },
+        { "repeat", "!rerun" },
+        { "leftwards_arrow_with_hook", "!undo" },
+        { "rewind", "!undo" },
+        { "computer", "!code" },
     };
     for (size_t i = 0; i < countof(table); i++)
         if (strncmp(key, table[i][0], strlen(table[i][0])) == 0 && (key[0] & 0x80 || strcmp(key, table[i][0]) == 0))

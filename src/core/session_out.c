@@ -98,7 +98,8 @@ static void attempt(void *ud)
     struct delivery *d = ud;
     struct err e = { 0 };
     const struct chat_post p = {
-        .type = CHAT_ANSWER,
+        .type = d->item.amends ? CHAT_AMEND : CHAT_ANSWER,
+        .amends = d->item.amends,
         .txn = d->item.txn,
         .room = d->item.room,
         .thread = d->item.thread,

@@ -1,6 +1,6 @@
 /* session_private.h - the parts of the hub: session.c knows who is who, session_in.c takes what people do, session_turn.c runs a
- * turn, session_stage.c brings files into the box, session_report.c sums a turn up, session_out.c delivers, session_status.c
- * tells how it goes. command.c answers commands. */
+ * turn, session_stage.c brings files into the box, session_edit.c takes an answered question back, session_report.c sums a turn
+ * up, session_out.c delivers, session_status.c tells how it goes. command.c answers commands. */
 #ifndef SESSION_PRIVATE_H
 #define SESSION_PRIVATE_H
 #include "agent.h"
@@ -58,6 +58,7 @@ struct request {
     const char *language;
     char *code;                    /* a person's own program */
     const struct command *command; /* one that needs the box */
+    char *replaces;                /* the earlier answer's txn, when this is a new wording of its question */
     bool edited;                   /* replaces an earlier question */
     bool overheard;                /* not meant for us: nothing is said about it */
     int notices;                   /* said so far: each has a key of its own */
@@ -73,7 +74,8 @@ struct turn {
     struct agent *agent; /* NULL until the box and the files are ready */
     struct hub_model *model;
     struct json *profiles;
-    char *note;               /* for the model */
+    char *note; /* for the model */
+    void (*went_back)(struct session *s);
     struct model_usage spent; /* by a try that a dying box ended */
     struct model_usage used;  /* by all calls of models so far */
     int64_t cost;             /* of them, millionths */
@@ -116,6 +118,7 @@ struct session {
     int out_fd;
     char *out_dir;
     bool fresh; /* the interpreter knows nothing of the cells so far */
+    int base;   /* variables are as this cell left them; 0: a new interpreter */
     struct staged *staged;
     size_t staged_n, staged_cap;
     struct staging staging;
@@ -141,6 +144,9 @@ int session_take_event(struct hub_chat *c, const struct chat_event *ev);
 struct request *request_new(struct session *s, int64_t seq, const char *event_id, const char *sender, const char *name,
                             const char *text);
 void request_free(struct request *r);
+bool request_is_about(const struct request *r, const char *event_id); /* it is that message, or a new wording of it */
+/* It is a new wording of that message. */
+void request_rewords(struct request *r, const char *event_id);
 void request_enqueue(struct request *r); /* durable before; runs when its turn comes */
 /* A kept message finds its way: answered at once, queued, or refused. bare: a command needs no "!". */
 void request_route(struct request *take_r, bool bare);
@@ -185,6 +191,12 @@ void session_stage_forget(struct session *s); /* the box is gone or new */
 struct json *session_profiles(struct session *s);
 /* The very file that a person sent, unchanged as far as size tells. */
 bool session_was_uploaded(const struct session *s, const char *name, int64_t bytes);
+
+/* session_edit.c: a new wording of a question that was answered */
+bool session_says_the_same(struct session *s, const char *about, const char *text); /* open or answered */
+/* Variables become what they were before the answer that this turn replaces, where that can be; then() in any case. */
+void session_go_back(struct session *s, void (*then)(struct session *s));
+void session_amend(struct session *s); /* the answer that this turn replaced: it points to the new one */
 
 /* session_report.c */
 struct turn_result {

@@ -36,7 +36,7 @@ static void tell_cut(struct session *s, const struct inbox_item *i)
         .session = xstrdup(s->row.id),
         .room = xstrdup(s->row.room),
         .thread = s->row.thread ? xstrdup(s->row.thread) : NULL,
-        .reply_to = xstrdup(i->event_id),
+        .reply_to = xstrdup(i->about ? i->about : i->event_id),
         .markdown = xstrdup(answer),
     };
     if (store_turn_begin(s->hub->parts.store, s->row.id, i->seq, i->text, &row.id, &e) < 0)
@@ -58,7 +58,10 @@ static void resume_item(struct session *s, const struct inbox_item *i)
     } else if (i->text[strspn(i->text, " \t\r\n")] == '\0') {
         session_set_inbox(s, i->seq, INBOX_DONE); /* files only: they are in the session */
     } else {
-        request_route(request_new(s, i->seq, i->event_id, i->sender, i->name, i->text), true);
+        struct request *r = request_new(s, i->seq, i->event_id, i->sender, i->name, i->text);
+        if (i->about)
+            request_rewords(r, i->about);
+        request_route(r, true);
     }
 }
 

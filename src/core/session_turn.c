@@ -23,6 +23,7 @@ static void box_is_new(struct session *s)
 {
     session_stage_forget(s);
     s->fresh = s->row.cells > 0;
+    s->base = 0;
 }
 
 int session_open_box(struct session *s, struct err *e)
@@ -247,8 +248,10 @@ static void end_turn(struct session *s, struct agent_outcome *o)
     s->turns++;
     session_remember(s, q->reply_to);
     s->answered_ms = loop_now_ms(s->hub->parts.loop);
-    if (!s->turn->silent)
+    if (!s->turn->silent) {
         session_deliver(s->chat, &out);
+        session_amend(s);
+    }
     tell_watch(s, &r, o);
     turn_result_clear(&r);
     outbox_item_clear(&out);
@@ -287,8 +290,10 @@ static void on_cell(void *ud, const char *code, const struct cell *c)
     struct err e = { 0 };
     s->row.cells = c->number;
     s->fresh = false;
-    if (store_cell_add(s->hub->parts.store, s->row.id, s->turn->id, code, c, &e) < 0)
+    if (store_cell_add(s->hub->parts.store, s->row.id, s->turn->id, code, c, s->base, &e) < 0)
         log_error("cell_not_kept", KV_S("session", s->row.id), KV_I("cell", c->number), KV_E(&e));
+    if (c->state != CELL_ROLLED_BACK)
+        s->base = c->state == CELL_KEPT ? c->number : 0;
 }
 
 static void reopen(void *session)
@@ -390,6 +395,14 @@ static void start_agent(struct session *s)
     }
 }
 
+static void gone_back(struct session *s)
+{
+    if (s->turn->cancelled_by)
+        end_turn_words(s, AGENT_CANCELLED, WORD_CANCELLED, s->turn->cancelled_by);
+    else
+        start_agent(s);
+}
+
 static void on_staged(struct session *s, const struct err *e)
 {
     struct turn *t = s->turn;
@@ -403,7 +416,7 @@ static void on_staged(struct session *s, const struct err *e)
     } else {
         json_free(t->profiles);
         t->profiles = session_profiles(s);
-        start_agent(s);
+        session_go_back(s, gone_back);
     }
 }
 

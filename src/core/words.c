@@ -65,6 +65,8 @@ static const struct {
     [WORD_INTERNAL] = { "Something went wrong on my side and this is not answered. Please ask again; whoever runs this bot "
                         "finds the details in its log.",
                         "我这边出了问题，这个问题还没有回答。请再问一次；详情见服务日志。" },
+    [WORD_ANSWER_OLD] = { "*The question was edited; the new answer is further down.*",
+                          "*问题已被修改，新的回答在下面。*" },
     [WORD_CUT_BY_RESTART] = { "This was cut off by a restart and was not run again by itself. Say `rerun`, or ask again. "
                               "Files are kept; variables of before have to be made again.",
                               "这个问题因重启而中断，没有自动重新运行。请说 `rerun` 或再问一次。文件仍在，之前的变量需要重新生成。" },
@@ -107,6 +109,14 @@ static const struct {
     [WORD_NO_CODE] = { "Nothing was run yet.", "还没有运行过代码。" },
     [WORD_NO_HISTORY] = { "No questions yet.", "还没有问题。" },
     [WORD_NO_RERUN] = { "There is no earlier question to run again.", "没有可以重新运行的问题。" },
+    [WORD_WENT_BACK] = { "Variables are what they were after cell {a}.", "变量已回到第 {a} 个单元之后的状态。" },
+    [WORD_WENT_BACK_ALL] = { "All variables are gone, as before the first cell.",
+                             "变量已全部清空，回到第一个单元之前的状态。" },
+    [WORD_STATE_GONE] = { "Variables stay as they are: {a}.", "变量保持不变：{a}。" },
+    [WORD_NO_CELL] = { "`{a}` is not the number of a cell. `code` shows the cells with their numbers.",
+                       "`{a}` 不是单元编号。`code` 会列出各单元及其编号。" },
+    [WORD_NO_QUESTION] = { "There is no question {a}: `history` lists {b}.",
+                           "没有第 {a} 个问题：`history` 共列出 {b} 个。" },
     [WORD_RESET] = { "Variables are gone, files are kept.", "变量已清空，文件仍在。" },
     [WORD_USAGE] = { "This conversation so far: {a} in {b} calls of a model.", "这个会话至今：{a}，调用模型 {b} 次。" },
     [WORD_FORGOTTEN] = { "What was said here is forgotten; files and variables stay.",

@@ -35,6 +35,7 @@ enum word {
     WORD_BOX_CLOSED,
     WORD_INTERNAL,
     WORD_CUT_BY_RESTART,
+    WORD_ANSWER_OLD, /* in place of an answer whose question was edited */
     /* what a person's own program brought */
     WORD_CODE_SILENT,
     WORD_CODE_FAILED, /* a: error, b: line */
@@ -68,7 +69,12 @@ enum word {
     WORD_NO_HISTORY,
     WORD_NO_RERUN,
     WORD_RESET,
-    WORD_USAGE, /* a: amount, b: calls */
+    WORD_WENT_BACK, /* a: cell */
+    WORD_WENT_BACK_ALL,
+    WORD_STATE_GONE,  /* a: why */
+    WORD_NO_CELL,     /* a: what was given for its number */
+    WORD_NO_QUESTION, /* a: what was given for its number, b: how many there are */
+    WORD_USAGE,       /* a: amount, b: calls */
     WORD_FORGOTTEN,
     WORD_NO_LIMIT,
     WORD_LIMIT_CELL, /* a: seconds, b: MB */

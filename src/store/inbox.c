@@ -11,6 +11,7 @@ void inbox_item_clear(struct inbox_item *i)
     free(i->name);
     free(i->text);
     free(i->session);
+    free(i->about);
     *i = (struct inbox_item){ 0 };
 }
 
@@ -22,11 +23,12 @@ static int get_seq(void *ud, const struct db_row *r)
 
 int store_inbox_add(struct store *s, const struct inbox_item *i, int64_t *seq, bool *fresh, struct err *e)
 {
-    if (db_exec(s->db, e,
-                "INSERT INTO inbox(platform, event_id, room, thread, sender, name, text, session, sent_ms, state)"
-                " VALUES(?,?,?,?,?,?,?,?,?,?) ON CONFLICT(platform, event_id) DO NOTHING",
-                "ssssssssii", i->platform, i->event_id, i->room, i->thread, i->sender, i->name, i->text ? i->text : "",
-                i->session, i->sent_ms, (int64_t)i->state) < 0)
+    if (db_exec(
+            s->db, e,
+            "INSERT INTO inbox(platform, event_id, room, thread, sender, name, text, session, about, sent_ms, state)"
+            " VALUES(?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(platform, event_id) DO NOTHING",
+            "sssssssssii", i->platform, i->event_id, i->room, i->thread, i->sender, i->name, i->text ? i->text : "",
+            i->session, i->about, i->sent_ms, (int64_t)i->state) < 0)
         return err_wrap(e, "inbox");
     *fresh = db_changes(s->db) > 0;
     if (*fresh) {
@@ -55,7 +57,8 @@ static int get_item(void *ud, const struct db_row *r)
                               .text = db_dup(r, 7),
                               .session = db_dup(r, 8),
                               .sent_ms = db_int(r, 9),
-                              .state = (enum inbox_state)db_int(r, 10) };
+                              .state = (enum inbox_state)db_int(r, 10),
+                              .about = db_dup(r, 11) };
     return 0;
 }
 
@@ -63,7 +66,7 @@ int store_inbox_open(struct store *s, struct inbox_item **out, size_t *n, struct
 {
     struct rows rows = { .size = sizeof(struct inbox_item) };
     int rc = db_each(s->db, e, get_item, &rows,
-                     "SELECT seq, platform, event_id, room, thread, sender, name, text, session, sent_ms, state"
+                     "SELECT seq, platform, event_id, room, thread, sender, name, text, session, sent_ms, state, about"
                      " FROM inbox WHERE state < 3 ORDER BY seq",
                      "");
     *out = rows.at;

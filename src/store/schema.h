@@ -47,5 +47,10 @@ static const char *const schema_steps[] = {
     "CREATE TABLE kept("
     " platform TEXT NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY(platform, kind, key))"
     " WITHOUT ROWID;",
+    /* 4: questions that were edited after their answer */
+    "ALTER TABLE inbox ADD COLUMN about TEXT;"
+    "ALTER TABLE outbox ADD COLUMN amends TEXT;"
+    "ALTER TABLE cells ADD COLUMN base INTEGER;"
+    "CREATE INDEX outbox_to ON outbox(platform, reply_to);",
 };
 #endif

@@ -26,6 +26,7 @@ void outbox_item_clear(struct outbox_item *o)
     free(o->receipt);
     free(o->figures);
     free(o->files);
+    free(o->amends);
     *o = (struct outbox_item){ 0 };
 }
 
@@ -41,7 +42,7 @@ int store_turn_begin(struct store *s, const char *session, int64_t seq, const ch
     return db_tx_commit(&tx, e);
 }
 
-int store_cell_add(struct store *s, const char *session, int64_t turn, const char *code, const struct cell *c,
+int store_cell_add(struct store *s, const char *session, int64_t turn, const char *code, const struct cell *c, int base,
                    struct err *e)
 {
     autojson struct json *j = cell_to_json(c, code);
@@ -49,8 +50,9 @@ int store_cell_add(struct store *s, const char *session, int64_t turn, const cha
     json_print(&text, j);
     if (str_check(&text, e) < 0)
         return err_wrap(e, "cell %d", c->number);
-    return db_exec(s->db, e, "INSERT OR REPLACE INTO cells(session, number, turn, code, json) VALUES(?,?,?,?,?)",
-                   "siiss", session, (int64_t)c->number, turn, code, str_peek(&text));
+    return db_exec(s->db, e,
+                   "INSERT OR REPLACE INTO cells(session, number, turn, code, json, base) VALUES(?,?,?,?,?,?)",
+                   "siissi", session, (int64_t)c->number, turn, code, str_peek(&text), (int64_t)base);
 }
 
 static int get_turn(void *ud, const struct db_row *r)
@@ -131,10 +133,10 @@ int store_outbox_add(struct store *s, const struct outbox_item *o, int64_t *id, 
 {
     if (db_exec(
             s->db, e,
-            "INSERT INTO outbox(txn, turn, platform, session, room, thread, reply_to, markdown, receipt, figures, files)"
-            " VALUES(?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(txn) DO NOTHING",
-            "sisssssssss", o->txn, o->turn, o->platform, o->session, o->room, o->thread, o->reply_to,
-            o->markdown ? o->markdown : "", o->receipt, o->figures, o->files) < 0)
+            "INSERT INTO outbox(txn, turn, platform, session, room, thread, reply_to, markdown, receipt, figures, files,"
+            " amends) VALUES(?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(txn) DO NOTHING",
+            "sissssssssss", o->txn, o->turn, o->platform, o->session, o->room, o->thread, o->reply_to,
+            o->markdown ? o->markdown : "", o->receipt, o->figures, o->files, o->amends) < 0)
         return err_wrap(e, "outbox");
     return db_each(s->db, e, get_id, id, "SELECT id FROM outbox WHERE txn=?", "s", o->txn);
 }
@@ -149,6 +151,32 @@ int store_turn_end(struct store *s, const struct turn_row *t, const struct outbo
         store_inbox_set(s, t->seq, INBOX_DONE, e) < 0 || store_outbox_add(s, o, outbox_id, e) < 0)
         return err_wrap(e, "turn %lld", (long long)t->id);
     return db_tx_commit(&tx, e);
+}
+
+void answered_clear(struct answered *a)
+{
+    free(a->txn);
+    free(a->request);
+    *a = (struct answered){ 0 };
+}
+
+static int get_answered(void *ud, const struct db_row *r)
+{
+    *(struct answered *)ud = (struct answered){
+        .turn = db_int(r, 0), .txn = db_dup(r, 1), .request = db_dup(r, 2), .base = (int)db_int(r, 3)
+    };
+    return 0;
+}
+
+int store_answer_to(struct store *s, const char *platform, const char *event_id, struct answered *out, struct err *e)
+{
+    *out = (struct answered){ .base = -1 };
+    return db_each(
+        s->db, e, get_answered, out,
+        "SELECT t.id, o.txn, t.request, ifnull((SELECT base FROM cells WHERE turn=t.id ORDER BY number LIMIT 1), -1)"
+        " FROM outbox o JOIN turns t ON t.id=o.turn"
+        " WHERE o.platform=? AND o.reply_to=? AND o.amends IS NULL ORDER BY o.id DESC LIMIT 1",
+        "ss", platform, event_id);
 }
 
 int store_outbox_sent(struct store *s, int64_t id, struct err *e)
@@ -171,7 +199,8 @@ static int get_post(void *ud, const struct db_row *r)
                                .receipt = db_dup(r, 9),
                                .figures = db_dup(r, 10),
                                .files = db_dup(r, 11),
-                               .tries = (int)db_int(r, 12) };
+                               .tries = (int)db_int(r, 12),
+                               .amends = db_dup(r, 13) };
     return 0;
 }
 
@@ -180,7 +209,7 @@ int store_outbox_open(struct store *s, struct outbox_item **out, size_t *n, stru
     struct rows rows = { .size = sizeof(struct outbox_item) };
     int rc = db_each(
         s->db, e, get_post, &rows,
-        "SELECT id, txn, turn, platform, session, room, thread, reply_to, markdown, receipt, figures, files, tries"
+        "SELECT id, txn, turn, platform, session, room, thread, reply_to, markdown, receipt, figures, files, tries, amends"
         " FROM outbox WHERE sent_ms IS NULL ORDER BY id",
         "");
     *out = rows.at;

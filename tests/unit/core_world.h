@@ -20,7 +20,7 @@
 
 struct post {
     enum chat_post_type type;
-    char *txn, *room, *thread, *reply_to, *markdown, *receipt, *figures, *files;
+    char *txn, *amends, *room, *thread, *reply_to, *markdown, *receipt, *figures, *files;
     size_t figure_n, file_n;
     int64_t at_ms;
 };
@@ -149,6 +149,7 @@ static inline int world_post(struct chat *c, const struct chat_post *p, void (*d
     c->posts[c->n++] = (struct post){
         .type = p->type,
         .txn = world_dup(p->txn),
+        .amends = world_dup(p->amends),
         .room = world_dup(p->room),
         .thread = world_dup(p->thread),
         .reply_to = world_dup(p->reply_to),
@@ -170,9 +171,8 @@ static inline void world_forget_posts(struct world *w)
 {
     for (size_t i = 0; i < w->chat.n; i++) {
         struct post *p = &w->chat.posts[i];
-        char *const texts[] = {
-            p->txn, p->room, p->thread, p->reply_to, p->markdown, p->receipt, p->figures, p->files
-        };
+        char *const texts[] = { p->txn,      p->amends,  p->room,    p->thread, p->reply_to,
+                                p->markdown, p->receipt, p->figures, p->files };
         for (size_t k = 0; k < countof(texts); k++)
             free(texts[k]);
     }

@@ -59,8 +59,8 @@ static void in_a_thread_commands_need_their_mark(void **state)
 
 static void help_names_every_command_in_the_persons_language(void **state)
 {
-    static const char *const names[] = { "code",  "files", "help", "history", "model",
-                                         "rerun", "reset", "stop", "usage",   "vars" };
+    static const char *const names[] = { "branch", "code", "files", "help", "history", "model", "rerun",
+                                         "reset",  "stop", "test",  "undo", "usage",   "vars" };
     struct world w;
     (void)state;
     world_open(&w, "", "");
@@ -94,6 +94,63 @@ static void files_code_and_history_show_what_is_there(void **state)
     assert_says(notice(&w, 3), "- `a.csv`, v1, 1 KB");
     assert_says(notice(&w, 4), "```python\n# 1\nx = 1\n```");
     assert_says(notice(&w, 5), "1. what is x? *(answered)*");
+    world_close(&w);
+}
+
+static void undo_and_branch_go_back_and_say_what_could_not_be_carried(void **state)
+{
+    struct world w;
+    (void)state;
+    world_open(
+        &w, "",
+        "{}\n{\"op\":\"undo\",\"cell\":0,\"notes\":[]}\n{\"op\":\"branch\",\"cell\":1,\"notes\":[\"the thread pool `ex` is "
+        "gone\"]}\n");
+    world_start(&w, CALL("x=1") SAY("ok"));
+    world_say(&w, "!undo");
+    world_run(&w, 100);
+    assert_says(notice(&w, 0), "No variables yet");
+    world_say(&w, "set x");
+    world_run(&w, 100);
+    world_say(&w, "!undo");
+    world_say(&w, "!branch 1");
+    world_say(&w, "!branch one");
+    world_run(&w, 100);
+    assert_says(notice(&w, 1), "before the first cell");
+    assert_says(notice(&w, 2), "what they were after cell 1");
+    assert_says(notice(&w, 2), "the thread pool `ex` is gone");
+    assert_says(notice(&w, 3), "`one` is not the number of a cell");
+    assert_true(session_hub_idle(w.hub));
+    world_close(&w);
+}
+
+static void rerun_takes_a_number_of_the_history(void **state)
+{
+    struct world w;
+    (void)state;
+    world_open(&w, "", "");
+    world_start(&w, SAY("1") SAY("2") "{\"text\":\"again\",\"expect\":\"first question\"}\n");
+    world_say(&w, "first question");
+    world_run(&w, 100);
+    world_say(&w, "second question");
+    world_run(&w, 100);
+    world_say(&w, "!rerun 9");
+    world_say(&w, "!rerun 1");
+    world_run(&w, 100);
+    assert_says(notice(&w, 0), "There is no question 9: `history` lists 2");
+    assert_string_equal(answer(&w, 2), "again");
+    world_close(&w);
+}
+
+static void test_runs_a_program_of_ours(void **state)
+{
+    struct world w;
+    (void)state;
+    world_open(&w, "", PRINTS("fine"));
+    world_start(&w, "");
+    world_say(&w, "!test");
+    world_run(&w, 100);
+    assert_int_equal(world_cells(), 1);
+    assert_says(answer(&w, 0), "fine");
     world_close(&w);
 }
 
@@ -196,6 +253,9 @@ int main(void)
         cmocka_unit_test(in_a_thread_commands_need_their_mark),
         cmocka_unit_test(help_names_every_command_in_the_persons_language),
         cmocka_unit_test(files_code_and_history_show_what_is_there),
+        cmocka_unit_test(undo_and_branch_go_back_and_say_what_could_not_be_carried),
+        cmocka_unit_test(rerun_takes_a_number_of_the_history),
+        cmocka_unit_test(test_runs_a_program_of_ours),
         cmocka_unit_test(vars_and_reset_ask_the_box_in_their_turn),
         cmocka_unit_test(stop_and_rerun_without_anything_say_so),
         cmocka_unit_test(a_program_is_rerun_as_a_program),

@@ -354,6 +354,36 @@ static void an_edit_of_an_answered_question_is_asked_again_with_a_note(void **st
     world_close(&w);
 }
 
+static void an_edit_of_an_answered_question_takes_its_variables_back(void **state)
+{
+    struct world w;
+    (void)state;
+    world_open(&w, "", "{}\n{}\n{}\n{\"op\":\"branch\",\"cell\":1}\n{\"op\":\"branch\",\"cell\":1}\n{}\n");
+    world_start(&w, CALL("a=1") SAY("1") CALL("b=1") SAY("2") CALL("b=2") SAY("3") CALL("b=3") SAY("4"));
+    world_say(&w, "a");
+    world_run(&w, 100);
+    world_say(&w, "b");
+    world_run(&w, 100);
+    for (int i = 0; i < 3; i++) {
+        autofree char *text = xasprintf("wording %d", i < 2 ? i : 1); /* the third is the second again: a preview */
+        autofree char *id = xasprintf("edit%d", i);
+        const struct chat_event edit = { .type = CHAT_EDIT, .id = id, .about = "ev2", .text = text, .direct = true };
+        assert_int_equal(world_event(&w, &edit), 0);
+        world_run(&w, 100);
+    }
+    size_t back = 0;
+    for (size_t i = 0; sandbox_fake_asked(i); i++)
+        back += strcmp(sandbox_fake_asked(i), "branch 1") == 0;
+    assert_int_equal(back, 2);
+    assert_int_equal(world_count(&w, CHAT_ANSWER), 4);
+    assert_string_equal(world_posted(&w, CHAT_ANSWER, 3)->reply_to, "ev2");
+    assert_int_equal(world_count(&w, CHAT_AMEND), 2);
+    assert_string_equal(world_posted(&w, CHAT_AMEND, 0)->amends, "test:ev2:answer");
+    assert_string_equal(world_posted(&w, CHAT_AMEND, 1)->amends, "test:edit0:answer");
+    assert_says(world_posted(&w, CHAT_AMEND, 1)->markdown, "edited");
+    world_close(&w);
+}
+
 static void an_edit_that_changes_nothing_changes_nothing(void **state)
 {
     struct world w;
@@ -416,6 +446,7 @@ int main(void)
         cmocka_unit_test(an_edit_of_a_queued_question_replaces_it_in_place),
         cmocka_unit_test(an_edit_of_the_running_question_starts_it_anew),
         cmocka_unit_test(an_edit_of_an_answered_question_is_asked_again_with_a_note),
+        cmocka_unit_test(an_edit_of_an_answered_question_takes_its_variables_back),
         cmocka_unit_test(an_edit_that_changes_nothing_changes_nothing),
         cmocka_unit_test(a_deleted_question_is_forgotten),
     };

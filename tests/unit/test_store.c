@@ -232,7 +232,7 @@ static void a_turn_ends_with_its_answer_in_the_outbox_or_not_at_all(void **state
     struct cell c;
     cell_init(&c);
     c.number = 1;
-    assert_int_equal(store_cell_add(s, r.id, turn, "1+1", &c, &e), 0);
+    assert_int_equal(store_cell_add(s, r.id, turn, "1+1", &c, 0, &e), 0);
     cell_clear(&c);
     char answer[] = "2", status[] = "answered", messages[] = "[]", platform[] = "local", txn[] = "local:q:answer",
          room[] = "r";
@@ -418,7 +418,7 @@ static void one_cell_can_be_read_back(void **state)
     const int64_t turn = a_kept_turn(s, r.id, "e1", true);
     cell_init(&c);
     c.number = 4;
-    assert_int_equal(store_cell_add(s, r.id, turn, "2+2", &c, &e), 0);
+    assert_int_equal(store_cell_add(s, r.id, turn, "2+2", &c, 0, &e), 0);
     assert_int_equal(store_cell(s, r.id, 4, &text, &e), 0);
     assert_non_null(strstr(text, "\"code\":\"2+2\""));
     free(text);
