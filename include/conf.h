@@ -53,6 +53,8 @@
     X("files",    "archive_max",      SIZE,   archive_max_bytes,  "200M",    "what one archive may unpack to")      \
     X("files",    "archive_entries",  INT,    archive_entries,    "1000",    "files in one archive")                \
     X("files",    "result_max",       SIZE,   result_max_bytes,   "3M",      "one picture shown inline")            \
+    X("access",   "people",           STR,    access_people,      "",        "ids of those who may ask, with * and ?, separated by blanks; empty: everybody who can write to the bot") \
+    X("access",   "rooms",            STR,    access_rooms,       "",        "ids of the rooms where it answers, in the same way; direct messages always count; empty: all") \
     X("local",    "stdio",            BOOL,   local_stdio,        "no",      "sandbook run: chat events as JSON lines on stdin, replies on stdout")
 
 /* One [model NAME] section. */

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include "access.h"
 #include "call_args.h"
 #include "conf.h"
 #include "json.h"
@@ -246,6 +247,28 @@ void request_route(struct request *take_r, bool bare)
     request_enqueue(take_r);
 }
 
+static bool may_ask(const struct hub_chat *c, const struct chat_event *ev)
+{
+    const struct conf *conf = c->hub->parts.conf;
+    return access_listed(conf->access_people, ev->sender ? ev->sender : "") &&
+           (ev->direct || access_listed(conf->access_rooms, ev->room ? ev->room : ""));
+}
+
+/* Told to who addressed us; whoever only overhears us is not. */
+static int turn_away(struct hub_chat *c, const struct chat_event *ev)
+{
+    struct err e = { 0 };
+    struct session *s = ev->mentioned || ev->direct ? session_get(c, ev->room, ev->thread, &e) : NULL;
+    log_info("not_allowed", KV_S("platform", c->ops->name), KV_S("sender", ev->sender), KV_S("room", ev->room));
+    if (!s)
+        return 0;
+    const bool known = access_listed(c->hub->parts.conf->access_people, ev->sender ? ev->sender : "");
+    struct request *r = request_new(s, 0, ev->id, ev->sender ? ev->sender : "?", ev->name, ev->text ? ev->text : "");
+    session_notice_words(s, r, known ? WORD_NOT_HERE : WORD_NOT_YOU, NULL, NULL);
+    request_free(r);
+    return 0;
+}
+
 static int take_message(struct hub_chat *c, const struct chat_event *ev)
 {
     struct err e = { 0 };
@@ -253,6 +276,8 @@ static int take_message(struct hub_chat *c, const struct chat_event *ev)
     bool fresh = false;
     if (ev->from_bot || (!ev->mentioned && !ev->direct && !ev->thread && ev->file_n == 0))
         return 0;
+    if (!may_ask(c, ev))
+        return turn_away(c, ev);
     struct session *s = session_get(c, ev->room, ev->thread, &e);
     if (!s) {
         log_error("session_not_opened", KV_E(&e));
@@ -431,9 +456,9 @@ int session_take_event(struct hub_chat *c, const struct chat_event *ev)
 {
     switch (ev->type) {
     case CHAT_MESSAGE: return take_message(c, ev);
-    case CHAT_EDIT: return take_edit(c, ev);
-    case CHAT_DELETE: return take_delete(c, ev);
-    case CHAT_REACTION: return take_reaction(c, ev);
+    case CHAT_EDIT: return may_ask(c, ev) ? take_edit(c, ev) : 0;
+    case CHAT_DELETE: return take_delete(c, ev); /* the platform says who may */
+    case CHAT_REACTION: return may_ask(c, ev) ? take_reaction(c, ev) : 0;
     case CHAT_LEFT: return 0;
     }
     return 0;

@@ -140,6 +140,11 @@ static const struct {
     [WORD_SLOW_DOWN] = { "That was a great many questions, each asked the moment the last was answered, so I pause for ten "
                          "minutes in case two bots are talking to each other.",
                          "提问过于频繁（每次回答后立即再问）。为防止两个机器人互相对话，暂停十分钟。" },
+    [WORD_NOT_YOU] = { "You may not ask this bot anything: whoever runs it keeps a list of people, and you are not on it. "
+                       "They can add you.",
+                       "你没有使用这个机器人的权限：管理员维护着一份名单，请联系管理员把你加入。" },
+    [WORD_NOT_HERE] = { "I may not answer in this room. Write to me directly, or ask whoever runs me to add the room.",
+                        "我不能在这个房间里回答。请直接给我发消息，或联系管理员添加这个房间。" },
     [WORD_TRY_AGAIN] = { "That did not work just now. Please try again.", "刚才没有成功，请再试一次。" },
 };
 

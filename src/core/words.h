@@ -90,6 +90,8 @@ enum word {
     WORD_MODEL_NOW,   /* a: name */
     WORD_MODEL_NONE,  /* a: name, b: others */
     WORD_SLOW_DOWN,
+    WORD_NOT_YOU,
+    WORD_NOT_HERE,
     WORD_TRY_AGAIN,
     WORDS,
 };
