@@ -21,11 +21,14 @@ def _clip(text: object, limit: int = LABEL_MAX) -> str:
 
 
 def has_content(figure: Figure) -> bool:
-    if figure.texts or figure.images or figure.lines or figure.patches or figure.legends or figure.artists:
-        own = [t for t in figure.texts if t is not figure._suptitle]
-        if own or figure.images or figure.lines or figure.patches or figure.legends or figure.artists:
-            return True
-    return any(ax.has_data() or ax.texts or ax.tables or ax.artists for ax in figure.axes)
+    """Somebody meant it to be seen: something is drawn in it, or it has words. Axes that nobody touched are left-overs."""
+    own = figure.texts or figure.images or figure.lines or figure.patches or figure.legends or figure.artists
+    return bool(own) or any(_is_used(ax) for ax in figure.axes)
+
+
+def _is_used(ax: Axes) -> bool:
+    drawn = ax.has_data() or ax.texts or ax.tables or ax.artists
+    return bool(drawn or _axes_titles(ax) or ax.get_xlabel() or ax.get_ylabel())
 
 
 def _axes_titles(ax: Axes) -> str:

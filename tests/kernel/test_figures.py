@@ -80,7 +80,6 @@ class WhichFigures(FigureTest):
         for code in (
             "plt.figure() and None",
             "plt.subplots(2, 2) and None",
-            "plt.title('only a title') and None",
             "plt.show()",
             "plt.plot([1]); plt.close()",
             "plt.plot([1]); plt.clf()",
@@ -269,6 +268,12 @@ class Drawing(FigureTest):
         self.assertEqual(
             self.value("[t.get_parse_math() for t in texts]"), str([False] * len(money) + [True] * len(formulas))
         )
+
+    def test_axes_without_data_arrive_when_they_have_words(self):
+        self.assertEqual(self.titles("fig, a = plt.subplots(1, 2); a[0].set_title('no rows'); plt.show()"), ["no rows"])
+        self.assertEqual(self.titles("fig, a = plt.subplots(); a.set_xlabel('year')"), [""])
+        self.assertEqual(self.titles("plt.suptitle('only this') and None"), ["only this"])
+        self.assertEqual(self.titles("plt.figure(); plt.subplots(2, 2) and None"), [])
 
     def test_a_figure_that_can_not_be_drawn_is_said(self):
         code = (
