@@ -20,10 +20,10 @@ O         := build/$(flavour)
 K         := build/$(tag)keeper
 
 # ---- what it stands on -------------------------------------------------------------------------------------------------------
-PKGS      := libcurl libcjson sqlite3 libutf8proc
+PKGS      := libcurl libcjson sqlite3 libutf8proc md4c
 KEEPER_PKGS := libcjson libutf8proc libseccomp
 pkg_deb    = libcurl=libcurl4-openssl-dev libcjson=libcjson-dev sqlite3=libsqlite3-dev \
-             libutf8proc=libutf8proc-dev libseccomp=libseccomp-dev libarchive=libarchive-dev libpng=libpng-dev
+             libutf8proc=libutf8proc-dev md4c=libmd4c-dev libseccomp=libseccomp-dev libarchive=libarchive-dev libpng=libpng-dev
 missing   := $(strip $(foreach p,$(PKGS) libseccomp libarchive libpng,$(shell pkg-config --exists $p || echo $p)))
 # These goals install what is missing, or need none of it.
 goals     := $(filter-out demo check image image-save image-load fmt floors clean,$(or $(MAKECMDGOALS),all))
