@@ -208,7 +208,7 @@ static void everything_parts(void **state)
         { "", "- item\n" },
         { "```\n", "line of code\n" },
         { "```\n", "onelongline" },
-        { "|h|k|\n|---|---|\n", "|abc|def|\n" },
+        { "|H|K|\n|---|---|\n", "|abc|def|\n" },
     };
     for (size_t i = 0; i < countof(pieces); i++)
         for (size_t max = 64; max <= 4096; max *= 4) {
