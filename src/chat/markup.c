@@ -259,12 +259,24 @@ static int on_enter_block(MD_BLOCKTYPE type, void *detail, void *ud)
     return 0;
 }
 
+static int on_leave_span(MD_SPANTYPE type, void *detail, void *ud)
+{
+    (void)type;
+    (void)detail;
+    struct reader *r = ud;
+    if (r->span_n && --r->span_n < SPANS_MAX)
+        free(take(r->spans[r->span_n].url));
+    return 0;
+}
+
 static int on_leave_block(MD_BLOCKTYPE type, void *detail, void *ud)
 {
     (void)detail;
     struct reader *r = ud;
-    if (type != MD_BLOCK_DOC && type != MD_BLOCK_THEAD && type != MD_BLOCK_TBODY)
+    if (r->depth && type != MD_BLOCK_DOC && type != MD_BLOCK_THEAD && type != MD_BLOCK_TBODY)
         r->depth--;
+    while (r->span_n) /* md4c does not always leave what it entered, nor the other way round */
+        (void)on_leave_span(MD_SPAN_EM, NULL, r);
     return 0;
 }
 
@@ -323,16 +335,6 @@ static int on_enter_span(MD_SPANTYPE type, void *detail, void *ud)
     else
         free(s.url);
     r->span_n++;
-    return 0;
-}
-
-static int on_leave_span(MD_SPANTYPE type, void *detail, void *ud)
-{
-    (void)type;
-    (void)detail;
-    struct reader *r = ud;
-    if (--r->span_n < SPANS_MAX)
-        free(take(r->spans[r->span_n].url));
     return 0;
 }
 
