@@ -22,9 +22,11 @@ K         := build/$(tag)keeper
 # ---- what it stands on -------------------------------------------------------------------------------------------------------
 PKGS      := libcurl libcjson sqlite3 libutf8proc md4c
 KEEPER_PKGS := libcjson libutf8proc libseccomp
+QUERY_PKGS := libcjson libutf8proc sqlite3 libpq
 pkg_deb    = libcurl=libcurl4-openssl-dev libcjson=libcjson-dev sqlite3=libsqlite3-dev \
-             libutf8proc=libutf8proc-dev md4c=libmd4c-dev libseccomp=libseccomp-dev libarchive=libarchive-dev libpng=libpng-dev
-missing   := $(strip $(foreach p,$(PKGS) libseccomp libarchive libpng,$(shell pkg-config --exists $p || echo $p)))
+             libutf8proc=libutf8proc-dev libseccomp=libseccomp-dev libarchive=libarchive-dev libpng=libpng-dev libpq=libpq-dev \
+             md4c=libmd4c-dev
+missing   := $(strip $(foreach p,$(PKGS) libseccomp libarchive libpng libpq,$(shell pkg-config --exists $p || echo $p)))
 # These goals install what is missing, or need none of it.
 goals     := $(filter-out demo check image image-save image-load fmt floors clean,$(or $(MAKECMDGOALS),all))
 ifneq ($(and $(goals),$(missing)),)
@@ -46,16 +48,17 @@ DEFINES  := -D_GNU_SOURCE -DSANDBOOK_VERSION='"$(VERSION)"' -DBOX_IMAGE_HASH='"$
 base_c   := -std=c17 $(DEFINES) $(WARN) $(HARDEN) -Iinclude -Isrc -MMD -MP
 san_c    := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer,$(FORTIFY)) $(if $(COV),--coverage)
 san_ld   := $(if $(SAN),-fsanitize=$(SAN)) $(if $(COV),--coverage)
-lib_c    := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+lib_c     := $(shell pkg-config --cflags $(PKGS) libpq 2>/dev/null)
 relro    := -pie -Wl,-z,relro,-z,now,-z,noexecstack
 override CFLAGS  += $(base_c)
 override LDFLAGS += $(relro)
 LDLIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm
 KEEPER_LIBS := $(shell pkg-config --libs $(KEEPER_PKGS) 2>/dev/null) -lm
+QUERY_LIBS := $(shell pkg-config --libs $(QUERY_PKGS) 2>/dev/null) -lm
 Q         = $(if $(V),,@printf '  %-4s %s\n' $(1) $@;)
 
 # ---- sources: a folder says where a file belongs; nothing is listed twice -----------------------------------------------------
-lib_src   := $(wildcard src/base/*.c src/io/*.c src/port/*.c src/chat/*.c src/chat/*/*.c src/model/*.c src/box/*.c src/store/*.c src/core/*.c)
+lib_src   := $(wildcard src/base/*.c src/io/*.c src/port/*.c src/chat/*.c src/chat/*/*.c src/model/*.c src/box/*.c src/store/*.c src/tool/*.c src/core/*.c)
 main_src  := src/main.c $(wildcard src/cli/*.c)
 base_src  := $(wildcard src/base/*.c)
 keeper_src := $(wildcard sandbox/box*.c)
@@ -70,7 +73,7 @@ prompts   := $(shell find prompts -type f 2>/dev/null)
 kernel    := $(shell find sandbox/kernel -name '*.py' 2>/dev/null)
 
 all: build/sandbook
-build/sandbook: $O/sandbook $O/sandbook-box $O/box $O/prompts
+build/sandbook: $O/sandbook $O/sandbook-box $O/sandbook-query $O/box $O/prompts
 	@ln -sfn $(flavour)/sandbook $@
 
 $O/sandbook: $(main_src:%.c=$O/%.o) $O/libsandbook.a
@@ -83,6 +86,8 @@ $O/prompts: $(prompts) Makefile
 	@mkdir -p $(@D) && ln -sfn ../../prompts $@
 $O/sandbook-box: $K/sandbook-box
 	@mkdir -p $(@D) && ln -sfn ../../$< $@
+$O/sandbook-query: $K/sandbook-query
+	@mkdir -p $(@D) && ln -sfn ../../$< $@
 $O/box: $K/box/.laid
 	@mkdir -p $(@D) && ln -sfn ../../$K/box $@
 # The program knows which image it was built for.
@@ -94,6 +99,9 @@ $O/%.o: %.c Makefile
 # ---- the keeper, and what it mounts into every box at /opt/sandbook -----------------------------------------------------------
 $K/sandbook-box: $(keeper_src:%.c=$K/%.o) $(base_src:%.c=$K/%.o)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ $(KEEPER_LIBS)
+# Asks databases, one question a process (src/tool/sql.h); the only program that knows libpq.
+$K/sandbook-query: $K/src/query.o $(patsubst %.c,$K/%.o,$(wildcard src/tool/sql_*.c) $(base_src))
+	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ $(QUERY_LIBS)
 $K/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call Q,CC)$(CC) $(CFLAGS) $(FORTIFY) $(lib_c) -c -o $@ $<
@@ -143,11 +151,11 @@ build/unit.list: FORCE
 	@mkdir -p build && printf '%s\n' $(unit) > $@
 $O/unit/%: $O/tests/unit/%.o $O/libkeeper.a $O/libsandbook.a
 	@mkdir -p $(@D)
-	$(call Q,LD)$(CC) $(LDFLAGS) $(san_ld) -o $@ $^ $(LDLIBS) $(KEEPER_LIBS) -lcmocka
-$O/tests/unit/%.o: override CFLAGS += -Isandbox -Isrc/core -Isrc/model -Isrc/box -Isrc/chat -Isrc/store
+	$(call Q,LD)$(CC) $(LDFLAGS) $(san_ld) -o $@ $^ $(LDLIBS) $(KEEPER_LIBS) $(QUERY_LIBS) -lcmocka
+$O/tests/unit/%.o: override CFLAGS += -Isandbox -Isrc/core -Isrc/model -Isrc/box -Isrc/chat -Isrc/store -Isrc/tool
 
 # ---- gates -------------------------------------------------------------------------------------------------------------------
-fuzz_c    := -g -O1 -std=c17 $(DEFINES) -Iinclude -Isrc -Isandbox -Isrc/core -Isrc/model -Isrc/box -Isrc/chat -MMD -MP $(lib_c) \
+fuzz_c    := -g -O1 -std=c17 $(DEFINES) -Iinclude -Isrc -Isandbox -Isrc/core -Isrc/model -Isrc/box -Isrc/chat -Isrc/tool -MMD -MP $(lib_c) \
              -fno-sanitize-recover=all
 fuzz_obj  := $(patsubst %.c,build/fuzz/obj/%.o,$(lib_src) $(filter-out sandbox/box.c,$(keeper_src)))
 build/fuzz/obj/%.o: %.c Makefile
@@ -157,7 +165,7 @@ build/fuzz/lib.a: $(fuzz_obj)
 	$(call Q,AR)rm -f $@ && $(AR) rcs $@ $^
 build/fuzz/%: tests/fuzz/%.c build/fuzz/lib.a Makefile
 	@mkdir -p $(@D)
-	$(call Q,FUZZ)clang $(fuzz_c) -Itests/fuzz -fsanitize=fuzzer,address,undefined $< build/fuzz/lib.a -o $@ $(LDLIBS) $(KEEPER_LIBS)
+	$(call Q,FUZZ)clang $(fuzz_c) -Itests/fuzz -fsanitize=fuzzer,address,undefined $< build/fuzz/lib.a -o $@ $(LDLIBS) $(KEEPER_LIBS) $(QUERY_LIBS)
 fuzzers: $(fuzz)
 fuzz: $(fuzz)
 	@tests/fuzz/run $(or $(FUZZ_S),20) $(fuzz)
@@ -166,7 +174,7 @@ floors:
 lint: floors
 	@tests/lint
 fmt:
-	clang-format -i $(lib_src) $(main_src) $(wildcard include/*.h src/*/*.h src/*/*/*.h sandbox/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch])
+	clang-format -i $(lib_src) $(main_src) src/query.c $(wildcard include/*.h src/*/*.h src/*/*/*.h sandbox/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch])
 bench: all
 	@tests/bench/run
 cover:
@@ -175,6 +183,7 @@ cover:
 install: all
 	install -D -m 755 $O/sandbook $(DESTDIR)$(BINDIR)/sandbook
 	install -D -m 755 $K/sandbook-box $(DESTDIR)$(LIBDIR)/sandbook-box
+	install -D -m 755 $K/sandbook-query $(DESTDIR)$(LIBDIR)/sandbook-query
 	mkdir -p $(DESTDIR)$(LIBDIR)/box && cp -R $K/box/. $(DESTDIR)$(LIBDIR)/box/
 	mkdir -p $(DESTDIR)$(DATADIR)/prompts && cp -R prompts/. $(DESTDIR)$(DATADIR)/prompts/
 	install -D -m 644 config/sandbook.conf $(DESTDIR)$(DATADIR)/sandbook.conf

@@ -2,7 +2,7 @@
  *
  * Precedence: default < file < --set.
  *
- * The file: UTF-8; [section] or [model NAME]; one "key = value" a line, blanks around both removed, the rest taken as it
+ * The file: UTF-8; [section], or [model NAME], [tool NAME], [database NAME]; one "key = value" a line, blanks around both removed, the rest taken as it
  * is, without quotes or escapes. A line that begins with # or ; is a comment; within a value both are ordinary.
  *
  * Types: STR, INT (from 0), BOOL (yes/no), MS ("90s", "5m", "250ms", "1h"; kept in milliseconds), SIZE (bytes, "64K", "1G";
@@ -59,7 +59,7 @@
 
 /* One [model NAME] section. */
 #define CONF_MODEL_TABLE(X)                                                                                          \
-    X("model",    "dialect",          STR,    dialect,            "chat",    "chat, responses, anthropic, builtin or replay") \
+    X("model",    "dialect",          STR,    dialect,            "chat",    "chat, responses, anthropic, ollama, builtin or replay") \
     X("model",    "url",              STR,    url,                "",        "base address, e.g. https://host/v1; replay: path of the recording") \
     X("model",    "name",             STR,    name,               "",        "what the server calls the model")     \
     X("model",    "key_file",         SECRET, key_file,           "",        "path of the API key; empty: none needed") \
@@ -68,9 +68,36 @@
     X("model",    "allow_plain_http", BOOL,   allow_plain_http,   "no",      "http:// to hosts other than loopback") \
     X("model",    "context",          INT,    context_tokens,     "32768",   "tokens the model can see")            \
     X("model",    "max_output",       INT,    max_output_tokens,  "4096",    "tokens of one answer")                  \
+    X("model",    "effort",           STR,    effort,             "",        "how much it reasons: none, minimal, low, medium, high, xhigh, max; empty: not said") \
+    X("model",    "thinking",         STR,    thinking,           "auto",    "anthropic, ollama: on or off; auto: not said") \
+    X("model",    "system_role",      STR,    system_role,        "system",  "chat, responses: role of the system message: system, developer, or user where there is none") \
+    X("model",    "api_version",      STR,    api_version,        "",        "Azure's api-version; empty: 2024-10-21 for old addresses, none for new ones") \
     X("model",    "price_in",         MONEY,  price_in,           "0",       "price of a million tokens read; 0: not known, tokens are counted only") \
     X("model",    "price_cached",     MONEY,  price_cached,       "0",       "price of a million tokens read from the provider's cache; 0: as price_in") \
     X("model",    "price_out",        MONEY,  price_out,          "0",       "price of a million tokens written")
+
+/* One [tool NAME] section: an HTTP service that a model may call as the tool NAME. */
+#define CONF_TOOL_TABLE(X)                                                                                           \
+    X("tool",     "description",      STR,    description,        "",        "what the model is told about it")      \
+    X("tool",     "schema",           STR,    schema,             "",        "JSON schema of its arguments: the text itself, or the path of a file; empty: none are taken") \
+    X("tool",     "url",              STR,    url,                "",        "where it is; {name} is filled in from the arguments") \
+    X("tool",     "method",           STR,    method,             "GET",     "GET, DELETE: other arguments go into the query; POST, PUT, PATCH: into a JSON body") \
+    X("tool",     "headers",          STR,    headers,            "",        "more request headers, Name: value, divided by |") \
+    X("tool",     "secret_file",      SECRET, secret_file,        "",        "path of a key for it; empty: none") \
+    X("tool",     "secret_header",    STR,    secret_header,      "Authorization: Bearer {secret}", "the header that carries it") \
+    X("tool",     "result_max",       SIZE,   result_max_bytes,   "16K",     "of an answer the model sees this much; longer ones also become a file") \
+    X("tool",     "timeout",          MS,     timeout_ms,         "20s",     "wall clock of one call")               \
+    X("tool",     "allow_plain_http", BOOL,   allow_plain_http,   "no",      "http:// to hosts other than loopback")
+
+/* One [database NAME] section: read by the tools query_database and describe_database. */
+#define CONF_DATABASE_TABLE(X)                                                                                       \
+    X("database", "kind",             STR,    kind,               "sqlite",  "sqlite or postgres")                   \
+    X("database", "path",             STR,    path,               "",        "sqlite: path of the file")             \
+    X("database", "dsn_file",         SECRET, dsn_file,           "",        "postgres: path of a file with the connection string") \
+    X("database", "description",      STR,    description,        "",        "what the model is told about it")      \
+    X("database", "rows_max",         INT,    rows_max,           "100000",  "rows of one result; the rest is left out") \
+    X("database", "bytes_max",        SIZE,   bytes_max,          "32M",     "bytes of one result")                  \
+    X("database", "timeout",          MS,     timeout_ms,         "30s",     "wall clock of one query")
 /* clang-format on */
 
 #define CONF_C_STR    char *
@@ -88,12 +115,30 @@ struct conf_model {
 #undef X
 };
 
+struct conf_tool {
+    char *section; /* NAME of [tool NAME] */
+#define X(sec, key, type, field, def, help) CONF_C_##type field;
+    CONF_TOOL_TABLE(X)
+#undef X
+};
+
+struct conf_database {
+    char *section; /* NAME of [database NAME] */
+#define X(sec, key, type, field, def, help) CONF_C_##type field;
+    CONF_DATABASE_TABLE(X)
+#undef X
+};
+
 struct conf {
 #define X(sec, key, type, field, def, help) CONF_C_##type field;
     CONF_TABLE(X)
 #undef X
     struct conf_model *models; /* builtin, then in the order of the file */
     size_t model_n;
+    struct conf_tool *tools;
+    size_t tool_n;
+    struct conf_database *databases;
+    size_t database_n;
 };
 
 /* All defaults, no file; models[0] is "builtin", which no file and no --set can change. */
@@ -103,17 +148,20 @@ void conf_clear(struct conf *c);
  * files are ERR_CONFIG with the line. After an error c holds what was read up to there; conf_clear() it. */
 must_check int conf_parse(struct conf *c, const char *text, struct err *e);
 must_check int conf_load(struct conf *c, const char *path, struct err *e);
-/* One "section.key=value" ("model.NAME.key=value") of the command line. A new NAME makes a new model. */
+/* One "section.key=value" ("model.NAME.key=value", tool and database alike) of the command line. A new NAME makes a new section. */
 must_check int conf_set(struct conf *c, const char *assignment, struct err *e);
 /* Checks that need the whole: models named, words known, ranges, addresses. */
 must_check int conf_check(const struct conf *c, struct err *e);
 /* The section by name; "builtin" always exists. NULL: none. */
 const struct conf_model *conf_find_model(const struct conf *c, const char *name);
-/* Walk all rows for --help and check-config; false at the end. First the single settings, then those of each
- * [model NAME]; while there is none but builtin, once more the model's rows, as a template named "NAME". */
+const struct conf_tool *conf_find_tool(const struct conf *c, const char *name); /* NULL: none */
+const struct conf_database *conf_find_database(const struct conf *c, const char *name);
+/* Walk all rows for --help and check-config; false at the end. First the single settings, then those of each [model NAME],
+ * [tool NAME] and [database NAME]; while there is none of a kind (but builtin), once its rows with their defaults, as a template
+ * named "NAME". */
 struct conf_row {
     const char *section, *key, *def, *help;
-    const char *name;  /* NAME of [model NAME]; NULL in other sections */
+    const char *name;  /* NAME of [model NAME] and its like; NULL in other sections */
     const char *value; /* the present one as text; borrowed from c and from this row */
     char text[32];
 };

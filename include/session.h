@@ -16,6 +16,7 @@
 #include "model.h"
 #include "sandbox.h"
 #include "store.h"
+#include "tool.h"
 
 struct session_hub;
 
@@ -47,6 +48,7 @@ struct session_parts {
     const struct sandbox_ops *sandbox_ops;
     struct sandbox *sandbox;               /* ready */
     const struct model_ops *const *models; /* NULL-terminated; picked by the dialect of a [model] section */
+    const struct tool_ops *const *tools;   /* NULL-terminated, for [tool] and [database] sections; NULL: none */
     const struct session_watch *watch;     /* may be NULL */
     void *watch_ud;
 };

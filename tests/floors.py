@@ -7,7 +7,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 OWNERS = {
     "curl/curl.h": ["src/io/http*.c", "src/io/ws*.c"],
-    "sqlite3.h": ["src/store/db.c"],
+    "sqlite3.h": ["src/store/db.c", "src/tool/sql_sqlite.c"],
+    "libpq-fe.h": ["src/tool/sql_postgres.c"],
     "cjson/cJSON.h": ["src/base/json*.c"],
     "utf8proc.h": ["src/base/utf8.c", "sandbox/unpack.c"],
     "seccomp.h": ["sandbox/box_seccomp*.c", "tests/*"],
@@ -21,7 +22,7 @@ OWNERS = {
     "wslay/wslay.h": ["src/io/ws*.c"],
     "microhttpd.h": ["src/io/httpd*.c"],
 }
-ADAPTERS = {"src/chat", "src/model", "src/box", "src/store"}
+ADAPTERS = {"src/chat", "src/model", "src/box", "src/store", "src/tool"}
 CORE_MAY_NOT = {"include/http.h", "include/ws.h"}
 KEEPER_MAY = {"base.h", "err.h", "str.h", "log.h", "json.h"}
 

@@ -1,175 +1,23 @@
 /* conf.c - text to settings and back. The tables of conf.h become rows here; nothing else knows the names. */
 #include "conf.h"
-#include <inttypes.h>
-#include <stdio.h>
-#include "conf_secret.h"
 #include "conf_suggest.h"
+#include "conf_types.h"
 #include "str.h"
 
 enum {
     FILE_MAX = 256 << 10,
-    NAME_MAX_CHARS = 64 /* of [model NAME] */
+    NAME_MAX_CHARS = 64 /* of [model NAME] and its like */
 };
 
 static const char builtin[] = "builtin";
-
-/* ---- types ---- */
-
-struct unit {
-    const char *name;
-    int64_t factor;
-};
-
-static const struct unit no_units[] = { { "", 1 }, { NULL, 0 } };
-/* "90" without a unit is refused: nobody remembers whether it was seconds. */
-static const struct unit times[] = { { "ms", 1 }, { "s", 1000 }, { "m", 60000 }, { "h", 3600000 }, { NULL, 0 } };
-static const struct unit sizes[] = { { "", 1 }, { "K", 1 << 10 }, { "M", 1 << 20 }, { "G", 1 << 30 }, { NULL, 0 } };
-
-static int bad_number(struct err *e, const char *value, const struct unit *units)
-{
-    const char *wanted = units == times   ? "a time such as 250ms, 90s or 5m"
-                         : units == sizes ? "a size such as 64K, 100M or 1G"
-                                          : "a whole number";
-    return err_set(e, ERR_CONFIG, "\"%.80s\" is not %s", value, wanted);
-}
-
-/* Digits and a unit. By hand: strtoll would take signs, blanks and the locale's ideas. */
-static int parse_number(int64_t *out, const char *value, const struct unit *units, struct err *e)
-{
-    int64_t n = 0;
-    const char *p = value;
-    for (; *p >= '0' && *p <= '9'; p++)
-        if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, *p - '0', &n))
-            return err_set(e, ERR_CONFIG, "\"%.80s\" is too large", value);
-    for (const struct unit *u = units; u->name && p > value; u++) {
-        if (strcmp(u->name, p) != 0)
-            continue;
-        if (__builtin_mul_overflow(n, u->factor, out))
-            return err_set(e, ERR_CONFIG, "\"%.80s\" is too large", value);
-        return 0;
-    }
-    return bad_number(e, value, units);
-}
-
-static int set_INT(void *field, const char *value, struct err *e)
-{
-    return parse_number(field, value, no_units, e);
-}
-
-static int set_MS(void *field, const char *value, struct err *e)
-{
-    return parse_number(field, value, times, e);
-}
-
-static int set_SIZE(void *field, const char *value, struct err *e)
-{
-    return parse_number(field, value, sizes, e);
-}
-
-/* "12", "0.25": at most six places, kept in millionths. */
-static int set_MONEY(void *field, const char *value, struct err *e)
-{
-    const char *point = strchr(value, '.');
-    const size_t whole_n = point ? (size_t)(point - value) : strlen(value);
-    const size_t places = point ? strlen(point + 1) : 0;
-    if (places > 6 || (point && places == 0) || whole_n == 0 || whole_n > 9)
-        return err_set(e, ERR_CONFIG, "\"%.80s\" is not an amount such as 2 or 0.25", value);
-    char digits[24];
-    (void)snprintf(digits, sizeof(digits), "%.*s%s%.*s", (int)whole_n, value, point ? point + 1 : "", (int)(6 - places),
-                   "000000");
-    if (strspn(digits, "0123456789") != strlen(digits))
-        return err_set(e, ERR_CONFIG, "\"%.80s\" is not an amount such as 2 or 0.25", value);
-    return parse_number(field, digits, no_units, e);
-}
-
-static int set_BOOL(void *field, const char *value, struct err *e)
-{
-    bool yes = strcmp(value, "yes") == 0;
-    if (!yes && strcmp(value, "no") != 0)
-        return err_set(e, ERR_CONFIG, "\"%.80s\" is neither yes nor no", value);
-    *(bool *)field = yes;
-    return 0;
-}
-
-static int set_STR(void *field, const char *value, struct err *e)
-{
-    char **text = field;
-    (void)e;
-    free(*text);
-    *text = xstrdup(value);
-    return 0;
-}
-
-static int set_SECRET(void *field, const char *value, struct err *e)
-{
-    autofree char *path = conf_secret_path(value);
-    if (*path && conf_secret_check(path, e) < 0)
-        return -1;
-    return set_STR(field, path, e);
-}
-
-typedef void show_fn(struct conf_row *out, const void *field);
-
-static void show_number(struct conf_row *out, int64_t n, const struct unit *u)
-{
-    (void)snprintf(out->text, sizeof(out->text), "%" PRId64 "%s", n / u->factor, u->name);
-    out->value = out->text;
-}
-
-static void show_INT(struct conf_row *out, const void *field)
-{
-    show_number(out, *(const int64_t *)field, no_units);
-}
-
-/* Whole seconds stay seconds, as in the table: "300s", not "5m". */
-static void show_MS(struct conf_row *out, const void *field)
-{
-    int64_t n = *(const int64_t *)field;
-    show_number(out, n, &times[n % 1000 == 0]);
-}
-
-static void show_SIZE(struct conf_row *out, const void *field)
-{
-    int64_t n = *(const int64_t *)field;
-    const struct unit *u = sizes;
-    while (n > 0 && u[1].name && n % u[1].factor == 0)
-        u++;
-    show_number(out, n, u);
-}
-
-static void show_MONEY(struct conf_row *out, const void *field)
-{
-    const int64_t n = *(const int64_t *)field;
-    int len = snprintf(out->text, sizeof(out->text), "%" PRId64 ".%06" PRId64, n / 1000000, n % 1000000);
-    while (len > 0 && out->text[len - 1] == '0')
-        out->text[--len] = '\0';
-    if (len > 0 && out->text[len - 1] == '.')
-        out->text[--len] = '\0';
-    out->value = out->text;
-}
-
-static void show_BOOL(struct conf_row *out, const void *field)
-{
-    out->value = *(const bool *)field ? "yes" : "no";
-}
-
-static void show_STR(struct conf_row *out, const void *field)
-{
-    out->value = *(const char *const *)field;
-}
-
-static void show_SECRET(struct conf_row *out, const void *field)
-{
-    show_STR(out, field);
-}
 
 /* ---- rows ---- */
 
 struct row {
     const char *section, *key, *def, *help;
     size_t at;
-    int (*set)(void *field, const char *value, struct err *e);
-    show_fn *show;
+    conf_set_fn *set;
+    conf_show_fn *show;
     bool owned; /* a char * */
 };
 
@@ -181,7 +29,7 @@ struct row {
 #define OWNED_SIZE   false
 #define OWNED_MONEY  false
 #define ROW(in, sec, key, type, field, def, help) \
-    { sec, key, def, help, offsetof(struct in, field), set_##type, show_##type, OWNED_##type },
+    { sec, key, def, help, offsetof(struct in, field), conf_set_##type, conf_show_##type, OWNED_##type },
 
 static const struct row conf_rows[] = {
 #define X(...) ROW(conf, __VA_ARGS__)
@@ -193,8 +41,71 @@ static const struct row model_rows[] = {
     CONF_MODEL_TABLE(X)
 #undef X
 };
+static const struct row tool_rows[] = {
+#define X(...) ROW(conf_tool, __VA_ARGS__)
+    CONF_TOOL_TABLE(X)
+#undef X
+};
+static const struct row database_rows[] = {
+#define X(...) ROW(conf_database, __VA_ARGS__)
+    CONF_DATABASE_TABLE(X)
+#undef X
+};
 
-/* Where a key may be set: one of the two tables and the struct it describes. */
+/* A kind of section that has a name: [model NAME]. Its structs begin with that name. */
+struct family {
+    const char *word;
+    const struct row *rows;
+    size_t row_n, size;   /* of a struct */
+    size_t items, item_n; /* where struct conf keeps them */
+};
+#define FAMILY(word, rows, list, n)                                                                                   \
+    {                                                                                                                 \
+#word, rows, countof(rows), sizeof(struct conf_##word), offsetof(struct conf, list), offsetof(struct conf, n) \
+    }
+enum family_at { MODEL, TOOL, DATABASE };
+static const struct family families[] = {
+    [MODEL] = FAMILY(model, model_rows, models, model_n),
+    [TOOL] = FAMILY(tool, tool_rows, tools, tool_n),
+    [DATABASE] = FAMILY(database, database_rows, databases, database_n),
+};
+enum { ROWS_MAX = countof(conf_rows) };
+_Static_assert(countof(model_rows) <= ROWS_MAX && countof(tool_rows) <= ROWS_MAX && countof(database_rows) <= ROWS_MAX,
+               "the largest table is the main one");
+
+static char *items_of(const struct conf *c, const struct family *f)
+{
+    char *items;
+    memcpy(&items, (const char *)c + f->items, sizeof(items));
+    return items;
+}
+
+static size_t *count_of(struct conf *c, const struct family *f)
+{
+    return (size_t *)(void *)((char *)c + f->item_n);
+}
+
+static size_t item_n(const struct conf *c, const struct family *f)
+{
+    return *(const size_t *)(const void *)((const char *)c + f->item_n);
+}
+
+static const char *name_of(const void *item)
+{
+    const char *name;
+    memcpy(&name, item, sizeof(name));
+    return name;
+}
+
+static const struct family *family_named(const char *word, size_t n)
+{
+    for (size_t i = 0; i < countof(families); i++)
+        if (strlen(families[i].word) == n && strncmp(families[i].word, word, n) == 0)
+            return &families[i];
+    return NULL;
+}
+
+/* Where a key may be set: one of the tables and the struct it describes. */
 struct place {
     const struct row *rows;
     size_t row_n;
@@ -206,9 +117,9 @@ static struct place main_place(struct conf *c)
     return (struct place){ conf_rows, countof(conf_rows), c };
 }
 
-static struct place model_place(struct conf_model *m)
+static struct place item_place(const struct conf *c, const struct family *f, size_t i)
 {
-    return (struct place){ model_rows, countof(model_rows), m };
+    return (struct place){ f->rows, f->row_n, items_of(c, f) + i * f->size };
 }
 
 static void *field_of(const struct place *p, const struct row *r)
@@ -231,56 +142,85 @@ static void free_fields(struct place p)
             free(*(char **)field_of(&p, &p.rows[i]));
 }
 
-static struct conf_model *add_model(struct conf *c, const char *name)
+/* Returns its index. */
+static size_t add_item(struct conf *c, const struct family *f, const char *name)
 {
-    c->models = reallocarray(c->models, c->model_n + 1, sizeof(*c->models));
-    if (!c->models)
+    size_t *n = count_of(c, f);
+    char *items = reallocarray(items_of(c, f), *n + 1, f->size), *section = xstrdup(name);
+    if (!items)
         abort();
-    struct conf_model *m = &c->models[c->model_n++];
-    *m = (struct conf_model){ .section = xstrdup(name) };
-    set_defaults(model_place(m));
-    return m;
+    memset(items + *n * f->size, 0, f->size);
+    memcpy(items + *n * f->size, &section, sizeof(section));
+    memcpy((char *)c + f->items, &items, sizeof(items));
+    set_defaults(item_place(c, f, *n));
+    return (*n)++;
 }
 
 void conf_init(struct conf *c)
 {
     *c = (struct conf){ 0 };
     set_defaults(main_place(c));
-    struct conf_model *m = add_model(c, builtin);
-    free(m->dialect);
-    m->dialect = xstrdup(builtin);
+    (void)add_item(c, &families[MODEL], builtin);
+    free(c->models->dialect);
+    c->models->dialect = xstrdup(builtin);
+}
+
+static void free_items(struct conf *c, const struct family *f)
+{
+    for (size_t i = 0; i < item_n(c, f); i++) {
+        const struct place p = item_place(c, f, i);
+        char *section;
+        free_fields(p);
+        memcpy(&section, p.base, sizeof(section));
+        free(section);
+    }
+    free(items_of(c, f));
 }
 
 void conf_clear(struct conf *c)
 {
-    for (size_t i = 0; i < c->model_n; i++) {
-        free_fields(model_place(&c->models[i]));
-        free(c->models[i].section);
-    }
-    free(c->models);
+    for (size_t i = 0; i < countof(families); i++)
+        free_items(c, &families[i]);
     free_fields(main_place(c));
     *c = (struct conf){ 0 };
 }
 
-static size_t model_index(const struct conf *c, const char *name)
+/* The count when there is none of that name. */
+static size_t item_index(const struct conf *c, const struct family *f, const char *name)
 {
     size_t i = 0;
-    while (i < c->model_n && strcmp(c->models[i].section, name) != 0)
+    while (i < item_n(c, f) && strcmp(name_of(items_of(c, f) + i * f->size), name) != 0)
         i++;
     return i;
 }
 
+static const void *find_item(const struct conf *c, enum family_at at, const char *name)
+{
+    const struct family *f = &families[at];
+    const size_t i = item_index(c, f, name);
+    return i < item_n(c, f) ? items_of(c, f) + i * f->size : NULL;
+}
+
 const struct conf_model *conf_find_model(const struct conf *c, const char *name)
 {
-    size_t i = model_index(c, name);
-    return i < c->model_n ? &c->models[i] : NULL;
+    return find_item(c, MODEL, name);
+}
+
+const struct conf_tool *conf_find_tool(const struct conf *c, const char *name)
+{
+    return find_item(c, TOOL, name);
+}
+
+const struct conf_database *conf_find_database(const struct conf *c, const char *name)
+{
+    return find_item(c, DATABASE, name);
 }
 
 /* ---- finding a row ---- */
 
 static int unknown_key(const struct place *p, const char *section, const char *key, struct err *e)
 {
-    const char *names[countof(conf_rows) + countof(model_rows)];
+    const char *names[ROWS_MAX];
     size_t n = 0;
     for (size_t i = 0; i < p->row_n; i++)
         if (strcmp(p->rows[i].section, section) == 0)
@@ -306,36 +246,38 @@ static int find_row(const struct row **out, const struct place *p, const char *s
 
 static int check_section(const char *section, struct err *e)
 {
-    const char *names[countof(conf_rows) + 1];
+    const char *names[ROWS_MAX + countof(families)];
     size_t n = 0;
     for (size_t i = 0; i < countof(conf_rows); i++) {
         if (strcmp(conf_rows[i].section, section) == 0)
             return 0;
         names[n++] = conf_rows[i].section;
     }
-    if (strcmp(section, "model") == 0)
-        return err_set(e, ERR_CONFIG, "a model needs a name: [model NAME]");
-    names[n++] = "model";
+    if (family_named(section, strlen(section)))
+        return err_set(e, ERR_CONFIG, "a %s needs a name: [%s NAME]", section, section);
+    for (size_t i = 0; i < countof(families); i++)
+        names[n++] = families[i].word;
     autofree char *word = xstrndup(section, strcspn(section, " \t"));
     const char *nearest = conf_nearest(word, names, n);
     if (nearest)
         return err_set(e, ERR_CONFIG, "unknown section [%.64s]; did you mean [%s%s]?", section, nearest,
-                       strcmp(nearest, "model") == 0 ? " NAME" : "");
+                       family_named(nearest, strlen(nearest)) ? " NAME" : "");
     return err_set(e, ERR_CONFIG, "unknown section [%.64s]", section);
 }
 
-/* The index of the model, which is added when it is new. */
-static int open_model(size_t *out, struct conf *c, const char *name, struct err *e)
+/* The index of the section of that name, which is added when it is new. */
+static int open_item(size_t *out, struct conf *c, const struct family *f, const char *name, struct err *e)
 {
     static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
     size_t n = strlen(name);
     if (n == 0 || n > NAME_MAX_CHARS || name[strspn(name, allowed)])
-        return err_set(e, ERR_CONFIG, "\"%.80s\" is no model name: 1 to %d of A-Z a-z 0-9 _ . -", name, NAME_MAX_CHARS);
-    if (strcmp(name, builtin) == 0)
+        return err_set(e, ERR_CONFIG, "\"%.80s\" is no %s name: 1 to %d of A-Z a-z 0-9 _ . -", name, f->word,
+                       NAME_MAX_CHARS);
+    if (f == &families[MODEL] && strcmp(name, builtin) == 0)
         return err_set(e, ERR_CONFIG, "the model \"builtin\" always exists and has no settings; take another name");
-    *out = model_index(c, name);
-    if (*out == c->model_n)
-        (void)add_model(c, name);
+    *out = item_index(c, f, name);
+    if (*out == item_n(c, f))
+        (void)add_item(c, f, name);
     return 0;
 }
 
@@ -343,24 +285,25 @@ static int open_model(size_t *out, struct conf *c, const char *name, struct err 
 
 /* Line in which each setting was given, 0: not yet. */
 struct seen {
-    size_t line[countof(conf_rows) + countof(model_rows)];
+    size_t line[ROWS_MAX];
 };
 
 struct parser {
     struct conf *c;
-    char *section; /* NULL: none yet */
-    bool in_model; /* then section is "model" and model the index of its NAME */
-    size_t model;  /* index into c->models */
+    char *section;               /* NULL: none yet */
+    const struct family *family; /* NULL: a single section; else the index of its NAME */
+    size_t item;
     size_t line;
     struct seen main;
-    struct seen *models; /* like c->models */
-    size_t model_cap;
+    struct seen *seen[countof(families)]; /* like the lists of c */
+    size_t seen_cap[countof(families)];
 };
 
 static void parser_clear(struct parser *p)
 {
     free(p->section);
-    free(p->models);
+    for (size_t i = 0; i < countof(families); i++)
+        free(p->seen[i]);
 }
 
 static bool is_blank(char c)
@@ -378,6 +321,15 @@ static char *trim(char *s)
     return s;
 }
 
+static int open_named(struct parser *p, const char *name, struct err *e)
+{
+    const size_t i = (size_t)(p->family - families);
+    if (open_item(&p->item, p->c, p->family, name, e) < 0)
+        return -1;
+    p->seen[i] = xgrow(p->seen[i], &p->seen_cap[i], item_n(p->c, p->family), sizeof(*p->seen[i]));
+    return 0;
+}
+
 /* text begins after the bracket. */
 static int enter_section(struct parser *p, char *text, struct err *e)
 {
@@ -386,22 +338,21 @@ static int enter_section(struct parser *p, char *text, struct err *e)
         return err_set(e, ERR_CONFIG, "a section ends with ]");
     text[n - 1] = '\0';
     text = trim(text);
-    p->in_model = strncmp(text, "model", 5) == 0 && is_blank(text[5]);
-    if (p->in_model && open_model(&p->model, p->c, trim(text + 5), e) < 0)
+    const size_t word = strcspn(text, " \t");
+    p->family = text[word] ? family_named(text, word) : NULL;
+    if (!p->family && check_section(text, e) < 0)
         return -1;
-    if (!p->in_model && check_section(text, e) < 0)
+    if (p->family && open_named(p, trim(text + word), e) < 0)
         return -1;
-    if (p->in_model)
-        p->models = xgrow(p->models, &p->model_cap, p->c->model_n, sizeof(*p->models));
     free(p->section);
-    p->section = xstrdup(p->in_model ? "model" : text);
+    p->section = xstrdup(p->family ? p->family->word : text);
     return 0;
 }
 
 static int set_once(struct parser *p, const char *key, const char *value, struct err *e)
 {
-    struct place at = p->in_model ? model_place(&p->c->models[p->model]) : main_place(p->c);
-    struct seen *seen = p->in_model ? &p->models[p->model] : &p->main;
+    const struct place at = p->family ? item_place(p->c, p->family, p->item) : main_place(p->c);
+    struct seen *seen = p->family ? &p->seen[p->family - families][p->item] : &p->main;
     const struct row *r = NULL;
     if (find_row(&r, &at, p->section, key, e) < 0)
         return -1;
@@ -475,18 +426,18 @@ int conf_load(struct conf *c, const char *path, struct err *e)
 
 /* ---- the command line ---- */
 
-/* Cuts NAME.key and adds the model when it is new. NAME may hold dots, keys do not: the last one divides. */
-static int split_model(struct place *at, char **key, struct conf *c, struct err *e)
+/* Cuts NAME.key and adds the section when it is new. NAME may hold dots, keys do not: the last one divides. */
+static int split_name(struct place *at, char **key, struct conf *c, const struct family *f, struct err *e)
 {
     char *name = *key, *dot = strrchr(name, '.');
     size_t i = 0;
     if (!dot)
-        return err_set(e, ERR_CONFIG, "expected model.NAME.key=value");
+        return err_set(e, ERR_CONFIG, "expected %s.NAME.key=value", f->word);
     *dot = '\0';
     *key = dot + 1;
-    if (open_model(&i, c, name, e) < 0)
+    if (open_item(&i, c, f, name, e) < 0)
         return -1;
-    *at = model_place(&c->models[i]);
+    *at = item_place(c, f, i);
     return 0;
 }
 
@@ -497,8 +448,9 @@ static int set_path(struct conf *c, char *section, const char *value, struct err
         return err_set(e, ERR_CONFIG, "expected section.key=value");
     *key++ = '\0';
     struct place at = main_place(c);
+    const struct family *f = family_named(section, strlen(section));
     const struct row *r = NULL;
-    if (strcmp(section, "model") == 0 ? split_model(&at, &key, c, e) < 0 : check_section(section, e) < 0)
+    if (f ? split_name(&at, &key, c, f, e) < 0 : check_section(section, e) < 0)
         return -1;
     if (find_row(&r, &at, section, key, e) < 0)
         return -1;
@@ -525,27 +477,38 @@ int conf_set(struct conf *c, const char *assignment, struct err *e)
 
 /* ---- listing ---- */
 
+static void show(struct conf_row *out, const struct row *r, const char *name, const void *base)
+{
+    out->section = r->section;
+    out->name = name;
+    out->key = r->key;
+    out->def = r->def;
+    out->help = r->help;
+    out->value = r->def;
+    if (base)
+        r->show(out, (const char *)base + r->at);
+}
+
+/* Of what follows the single settings the i-th. */
+static bool item_row(const struct conf *c, size_t i, struct conf_row *out)
+{
+    for (const struct family *f = families; f < families + countof(families); f++) {
+        const size_t hidden = f == &families[MODEL], n = item_n(c, f) - hidden; /* builtin has no settings */
+        if (i < (n ? n : 1) * f->row_n) {
+            const char *item = n ? items_of(c, f) + (hidden + i / f->row_n) * f->size : NULL;
+            show(out, &f->rows[i % f->row_n], item ? name_of(item) : "NAME", item);
+            return true;
+        }
+        i -= (n ? n : 1) * f->row_n;
+    }
+    return false;
+}
+
 bool conf_row(const struct conf *c, size_t i, struct conf_row *out)
 {
-    const struct row *r = conf_rows;
-    const void *base = c;
-    const char *name = NULL;
     *out = (struct conf_row){ 0 };
-    if (i >= countof(conf_rows)) {
-        size_t at = i - countof(conf_rows), models = c->model_n > 1 ? c->model_n - 1 : 1;
-        if (at / countof(model_rows) >= models)
-            return false;
-        const struct conf_model *m = &c->models[c->model_n > 1 ? 1 + at / countof(model_rows) : 0];
-        r = model_rows;
-        i = at % countof(model_rows);
-        name = m->section;
-        base = m;
-    }
-    out->section = r[i].section;
-    out->name = c->model_n > 1 || !name ? name : "NAME";
-    out->key = r[i].key;
-    out->def = r[i].def;
-    out->help = r[i].help;
-    r[i].show(out, (const char *)base + r[i].at);
+    if (i >= countof(conf_rows))
+        return item_row(c, i - countof(conf_rows), out);
+    show(out, &conf_rows[i], NULL, c);
     return true;
 }

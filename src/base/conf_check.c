@@ -27,21 +27,32 @@ static const struct named model_names[] = {
 #undef X
 };
 
-/* What is being checked: one of the two structs. */
+static const struct named tool_names[] = {
+#define X(sec, key, type, field, def, help) { sec, key, offsetof(struct conf_tool, field) },
+    CONF_TOOL_TABLE(X)
+#undef X
+};
+static const struct named database_names[] = {
+#define X(sec, key, type, field, def, help) { sec, key, offsetof(struct conf_database, field) },
+    CONF_DATABASE_TABLE(X)
+#undef X
+};
+
+/* What is being checked: one of the structs. */
 struct subject {
     const void *base;
     const struct named *names;
-    const char *model; /* NAME, or NULL */
+    const char *name; /* NAME, or NULL */
 };
 
-/* "section.key must be ...", with the model's name where there is one. */
+/* "section.key must be ...", with the section's name where there is one. */
 static int refuse(const struct subject *s, size_t at, const char *must, struct err *e)
 {
     const struct named *n = s->names;
     while (n->at != at)
         n++;
-    if (s->model)
-        return err_set(e, ERR_CONFIG, "%s.%s.%s %s", n->section, s->model, n->key, must);
+    if (s->name)
+        return err_set(e, ERR_CONFIG, "%s.%s.%s %s", n->section, s->name, n->key, must);
     return err_set(e, ERR_CONFIG, "%s.%s %s", n->section, n->key, must);
 }
 
@@ -83,6 +94,16 @@ static const struct range model_ranges[] = {
     RANGE(conf_model, max_output_tokens, 16, 10000000, "16 to 10000000"),
 };
 
+static const struct range tool_ranges[] = {
+    RANGE(conf_tool, result_max_bytes, 256, 256 * KIB, "256 to 256K"),
+    RANGE(conf_tool, timeout_ms, SEC, 600 * SEC, "1s to 10m"),
+};
+static const struct range database_ranges[] = {
+    RANGE(conf_database, rows_max, 1, 100000000, "1 to 100000000"),
+    RANGE(conf_database, bytes_max, KIB, 4 * GIB, "1K to 4G"),
+    RANGE(conf_database, timeout_ms, SEC, 600 * SEC, "1s to 10m"),
+};
+
 static int check_ranges(const struct subject *s, const struct range *r, size_t n, struct err *e)
 {
     for (; n > 0; n--, r++) {
@@ -97,7 +118,7 @@ static int check_ranges(const struct subject *s, const struct range *r, size_t n
 
 struct choice {
     size_t at;
-    const char *words; /* the allowed ones, each between blanks */
+    const char *words; /* the allowed ones, each between blanks; two blanks first: none is allowed, too */
     const char *must;
 };
 
@@ -106,9 +127,20 @@ static const struct choice conf_choices[] = {
     { offsetof(struct conf, min_tier), " T0 T1 ", "must be T0 or T1" },
 };
 static const struct choice model_choices[] = {
-    { offsetof(struct conf_model, dialect), " chat responses anthropic builtin replay ",
-      "must be chat, responses, anthropic, builtin or replay" },
+    { offsetof(struct conf_model, dialect), " chat responses anthropic ollama builtin replay ",
+      "must be chat, responses, anthropic, ollama, builtin or replay" },
+    { offsetof(struct conf_model, effort), "  none minimal low medium high xhigh max ",
+      "must be none, minimal, low, medium, high, xhigh or max, or empty" },
+    { offsetof(struct conf_model, thinking), " auto on off ", "must be auto, on or off" },
+    { offsetof(struct conf_model, system_role), " system developer user ", "must be system, developer or user" },
     { offsetof(struct conf_model, tools), " auto native fence ", "must be auto, native or fence" },
+};
+
+static const struct choice tool_choices[] = {
+    { offsetof(struct conf_tool, method), " GET POST PUT PATCH DELETE ", "must be GET, POST, PUT, PATCH or DELETE" },
+};
+static const struct choice database_choices[] = {
+    { offsetof(struct conf_database, kind), " sqlite postgres ", "must be sqlite or postgres" },
 };
 
 static bool has_word(const char *words, const char *word)
@@ -124,7 +156,7 @@ static int check_choices(const struct subject *s, const struct choice *c, size_t
 {
     for (; n > 0; n--, c++) {
         const char *const *word = (const void *)((const char *)s->base + c->at);
-        if (!has_word(c->words, *word))
+        if (!(has_word(c->words, *word) || (!**word && c->words[1] == ' ')))
             return refuse(s, c->at, c->must, e);
     }
     return 0;
@@ -139,7 +171,7 @@ static bool host_of(char *out, size_t size, const char *authority, size_t n)
     if (n == 0 || n >= size || strspn(authority, allowed) < n)
         return false;
     size_t from = *authority == '[' ? 1 : 0;
-    size_t to = strcspn(authority, from ? "]/" : ":/"), rest = to + from; /* from also counts the closing bracket */
+    size_t to = strcspn(authority, from ? "]/?#" : ":/?#"), rest = to + from; /* from also counts the closing bracket */
     if (to <= from || rest > n)
         return false;
     memcpy(out, authority + from, to - from);
@@ -159,28 +191,48 @@ static bool is_loopback(const char *host)
 }
 
 /* NULL, or what is wrong. Strict: this decides whether a key may leave in the clear, and curl reads the URL anew. */
-static const char *url_problem(const char *url, bool allow_plain)
+static const char *host_problem(const char *url, bool allow_plain)
 {
     bool plain = strncasecmp(url, "http://", 7) == 0;
     if (!plain && strncasecmp(url, "https://", 8) != 0)
         return "must begin with https:// or http://";
-    for (const char *p = url; *p; p++)
-        if (*p <= ' ' || *p >= 0x7f || strchr("?#\\\"<>", *p))
-            return "must be a base address without blanks, ? and #";
     char host[256];
     const char *authority = url + (plain ? 7 : 8);
-    if (!host_of(host, sizeof(host), authority, strcspn(authority, "/")))
+    if (!host_of(host, sizeof(host), authority, strcspn(authority, "/?#")))
         return "must name a host, without user or password";
     if (plain && !allow_plain && !is_loopback(host))
         return "must be https:// unless the host is this machine or allow_plain_http is yes";
     return NULL;
 }
 
+static const char *url_problem(const char *url, bool allow_plain)
+{
+    for (const char *p = url; *p; p++)
+        if (*p <= ' ' || *p >= 0x7f || strchr("?#\\\"<>", *p))
+            return "must be a base address without blanks, ? and #";
+    return host_problem(url, allow_plain);
+}
+
+/* {name}, each closed, none in the host: host_of refuses braces there. */
+static const char *template_problem(const char *url, bool allow_plain)
+{
+    static const char word[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+    for (const char *p = url; *p; p++) {
+        if (*p <= ' ' || *p >= 0x7f || strchr("#\\\"<>", *p))
+            return "must be an address without blanks and #";
+        const size_t n = *p == '{' ? strspn(p + 1, word) : 0;
+        if (*p == '}' || (*p == '{' && (n == 0 || p[1 + n] != '}')))
+            return "must have its placeholders as {name}";
+        p += n ? n + 1 : 0;
+    }
+    return host_problem(url, allow_plain);
+}
+
 /* ---- the whole ---- */
 
 static bool speaks_http(const struct conf_model *m)
 {
-    return has_word(" chat responses anthropic ", m->dialect);
+    return has_word(" chat responses anthropic ollama ", m->dialect);
 }
 
 static int check_address(const struct subject *s, const struct conf_model *m, struct err *e)
@@ -202,8 +254,59 @@ static int check_model(const struct conf_model *m, struct err *e)
         return -1;
     if (speaks_http(m) && !*m->name)
         return refuse(&s, offsetof(struct conf_model, name), "is empty; say what the server calls the model", e);
+    static const char word[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-";
+    if (m->api_version[strspn(m->api_version, word)])
+        return refuse(&s, offsetof(struct conf_model, api_version), "must be like 2024-10-21", e);
     if (m->max_output_tokens >= m->context_tokens)
         return refuse(&s, offsetof(struct conf_model, max_output_tokens), "must be less than context", e);
+    return 0;
+}
+
+static int check_tool(const struct conf_tool *t, struct err *e)
+{
+    const struct subject s = { t, tool_names, t->section };
+    const char *problem = template_problem(t->url, t->allow_plain_http);
+    if (check_ranges(&s, tool_ranges, countof(tool_ranges), e) < 0 ||
+        check_choices(&s, tool_choices, countof(tool_choices), e) < 0)
+        return -1;
+    if (strchr(t->section, '.'))
+        return err_set(e, ERR_CONFIG, "[tool %s]: models call tools by A-Z a-z 0-9 _ - only", t->section);
+    if (!*t->description)
+        return refuse(&s, offsetof(struct conf_tool, description), "is empty; models choose tools by it", e);
+    if (problem)
+        return refuse(&s, offsetof(struct conf_tool, url), problem, e);
+    const char *colon = strchr(t->secret_header, ':');
+    if (!colon || colon == t->secret_header || !strstr(colon, "{secret}"))
+        return refuse(&s, offsetof(struct conf_tool, secret_header), "must be like Name: ... {secret}", e);
+    return 0;
+}
+
+static int check_database(const struct conf_database *d, struct err *e)
+{
+    const struct subject s = { d, database_names, d->section };
+    if (check_ranges(&s, database_ranges, countof(database_ranges), e) < 0 ||
+        check_choices(&s, database_choices, countof(database_choices), e) < 0)
+        return -1;
+    const bool sqlite = strcmp(d->kind, "sqlite") == 0;
+    if (sqlite && *d->path != '/')
+        return refuse(&s, offsetof(struct conf_database, path), "must be the whole path of the file", e);
+    if (!sqlite && !*d->dsn_file)
+        return refuse(&s, offsetof(struct conf_database, dsn_file),
+                      "is empty; give the file with the connection string", e);
+    return 0;
+}
+
+static int check_named(const struct conf *c, struct err *e)
+{
+    for (size_t i = 0; i < c->model_n; i++)
+        if (check_model(&c->models[i], e) < 0)
+            return -1;
+    for (size_t i = 0; i < c->tool_n; i++)
+        if (check_tool(&c->tools[i], e) < 0)
+            return -1;
+    for (size_t i = 0; i < c->database_n; i++)
+        if (check_database(&c->databases[i], e) < 0)
+            return -1;
     return 0;
 }
 
@@ -225,8 +328,5 @@ int conf_check(const struct conf *c, struct err *e)
     if (check_ranges(&s, conf_ranges, countof(conf_ranges), e) < 0 ||
         check_choices(&s, conf_choices, countof(conf_choices), e) < 0)
         return -1;
-    for (size_t i = 0; i < c->model_n; i++)
-        if (check_model(&c->models[i], e) < 0)
-            return -1;
-    return check_together(&s, c, e);
+    return check_named(c, e) < 0 ? -1 : check_together(&s, c, e);
 }

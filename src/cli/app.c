@@ -15,6 +15,8 @@ enum { RUNS_MAX = 100000 }; /* numbered folders below sandbook-out */
 static const struct model_ops *const models[] = { &model_builtin,          &model_replay,    &model_openai_chat,
                                                   &model_openai_responses, &model_anthropic, NULL };
 
+static const struct tool_ops *const tools[] = { &tool_http, &tool_sql, NULL };
+
 static void on_signal(void *ud, int signo)
 {
     struct app *a = ud;
@@ -164,6 +166,7 @@ int app_hub(struct app *a, const struct session_watch *watch, void *ud)
                                          .sandbox_ops = &sandbox_native,
                                          .sandbox = a->sandbox,
                                          .models = models,
+                                         .tools = tools,
                                          .watch = watch,
                                          .watch_ud = ud };
     return session_hub_new(&a->hub, &parts, &e) < 0 ? cli_fail(&e) : CLI_OK;

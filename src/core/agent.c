@@ -162,6 +162,8 @@ static void on_deadline(void *ud)
         agent_give_up(a);
         break;
     case TURN_RUN:
+        if (agent_tool_late(a))
+            break;
         a->limit = LIMIT_TIME; /* the cell's end goes on from here */
         a->in.box_ops->cancel(a->in.box);
         break;
@@ -223,6 +225,7 @@ int agent_start(struct agent **out, const struct agent_input *in, const struct a
     keep_input(a, in);
     a->ev = *ev;
     a->ud = ud;
+    a->tool_fd = -1;
     prompt_nonce(a->nonce);
     const struct prompt_turn turn = {
         .prompts = in->prompts,
@@ -252,6 +255,10 @@ void agent_cancel(struct agent *a, const char *by)
     a->stopped_by = xstrdup(by);
     loop_defer_cancel(a->in.loop, begin, a);
     loop_cancel(a->in.loop, a->back_off);
+    if (agent_tool_cancel(a)) {
+        agent_finish_words(a, AGENT_CANCELLED, WORD_CANCELLED, by, NULL);
+        return;
+    }
     if (a->state == TURN_RUN || a->asking_box) {
         agent_enter(a, TURN_STOP); /* the box ends it */
         a->in.box_ops->cancel(a->in.box);
@@ -277,6 +284,7 @@ void agent_free(struct agent *a)
     }
     free(a->cells);
     agent_plan_clear(a);
+    agent_tool_clear(a);
     talk_clear(&a->talk);
     transcript_clear(&a->brief);
     free(a->codes.what);

@@ -22,11 +22,13 @@
 struct agent;
 struct conf;
 struct prompts;
+struct tool_set;
 
 struct agent_input {
     struct loop *loop;
     const struct conf *conf;
     const struct prompts *prompts;
+    const struct tool_set *tools; /* NULL: those of prompts/tools.json that need no service */
     const struct model_ops *model_ops;
     struct model *model;
     const struct conf_model *section; /* of the model: its window */
@@ -90,6 +92,9 @@ struct agent_events {
     enum agent_spending (*may_spend)(void *ud, int64_t in_tokens);
     /* One call of the model is over and cost this. Optional. */
     void (*spent)(void *ud, const struct model_usage *u);
+    /* A tool brought this file, which is laid into the box under that name: to be kept with the session's. Read from fd's beginning;
+     * borrowed. Optional. */
+    int (*keep_file)(void *ud, const char *name, int fd, struct err *e);
     void (*done)(void *ud, struct agent_outcome *o); /* once, last, never from inside agent_start or agent_cancel */
 };
 

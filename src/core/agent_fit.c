@@ -34,7 +34,7 @@ int64_t agent_window(const struct agent *a)
 
 int64_t agent_tokens(const struct agent *a)
 {
-    return tokens_of(&a->talk.msgs, 0, a->talk.msgs.n) + prompts_tools_tokens(a->in.prompts);
+    return tokens_of(&a->talk.msgs, 0, a->talk.msgs.n) + agent_tools_tokens(a);
 }
 
 static bool is_over(const struct agent *a, int64_t per_cent)
@@ -204,12 +204,12 @@ static void ask_notes(struct agent *a)
         .msg_n = a->brief.n,
         .tools = MODEL_TOOLS_NONE,
         .files = a->in.files,
-        .schema = prompts_tools(a->in.prompts),
+        .schema = agent_tools(a),
         .request = prompts_summary(a->in.prompts),
         .language = "en",
         .seed = a->in.seed,
     };
-    a->asked_tokens = tokens_of(&a->brief, 0, a->brief.n) + prompts_tools_tokens(a->in.prompts);
+    a->asked_tokens = tokens_of(&a->brief, 0, a->brief.n) + agent_tools_tokens(a);
     if (a->in.model_ops->ask(&a->asking, a->in.model, &question, &events, a, &e) == 0)
         return;
     a->asking = NULL;
@@ -258,7 +258,7 @@ static bool is_enough_to_shorten(const struct agent *a)
     autofree char *gone = prompts_note(a->in.prompts, NOTE_SQUEEZED, NULL, NULL);
     talk_copy(&trial, &a->talk);
     talk_shorten_turns(&trial, talk_old_turns(&trial), gone);
-    const int64_t left = tokens_of(&trial.msgs, 0, trial.msgs.n) + prompts_tools_tokens(a->in.prompts);
+    const int64_t left = tokens_of(&trial.msgs, 0, trial.msgs.n) + agent_tools_tokens(a);
     return tokens_scaled(a->in.scale, left) <= a->fit_to * GOAL_PART / 100;
 }
 

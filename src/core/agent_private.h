@@ -26,6 +26,8 @@ enum turn_limit {
 };
 
 struct tool;
+struct tool_call;
+struct tool_ops;
 
 /* One call of an answer, read. */
 struct planned_call {
@@ -59,7 +61,7 @@ struct agent {
     int64_t fit_to;                    /* tokens, as the model counts */
     struct transcript brief;           /* what notes are asked about */
     size_t brief_n;                    /* so many earlier turns */
-    bool asking_box;                   /* for the variables */
+    bool asking_box;                   /* for the variables, or to take a file */
     bool overflowed;                   /* the provider said that it was too long */
     bool lost_context;                 /* the server dropped a part without a word: to be told */
     int64_t asked_tokens;              /* estimate of what was last sent */
@@ -74,6 +76,13 @@ struct agent {
     struct planned_call *plan;
     size_t plan_n, plan_at;
     bool skip_rest; /* an earlier call of this answer failed */
+
+    /* a service that was called, and what it brought on its way into the box */
+    const struct tool_ops *tool_ops;
+    struct tool_call *tool_call; /* NULL: none runs */
+    char *tool_text, *tool_file;
+    int tool_fd, tool_files;
+
     struct agent_cell *cells;
     size_t cell_n, cell_cap;
 
@@ -119,5 +128,12 @@ void agent_plan(struct agent *a, struct model_answer *answer); /* reads the call
 void agent_run(struct agent *a);                               /* from the plan's next call on */
 void agent_plan_code(struct agent *a, const char *id, const char *code);
 void agent_plan_clear(struct agent *a);
+/* agent_tool.c */
+const struct json *agent_tools(const struct agent *a); /* as models are told of them */
+int64_t agent_tools_tokens(const struct agent *a);
+bool agent_run_tool(struct agent *a);    /* the plan's next call; false: it goes on from there, agent_run() follows */
+bool agent_tool_cancel(struct agent *a); /* false: no service was asked */
+bool agent_tool_late(struct agent *a);   /* the same at the deadline, with the last word to follow */
+void agent_tool_clear(struct agent *a);
 int repeated_add(struct repeated *r, const char *what); /* how often it came in a row, this time included */
 #endif

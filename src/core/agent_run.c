@@ -5,7 +5,7 @@
 #include "agent_result.h"
 #include "conf.h"
 #include "log.h"
-#include "tool.h"
+#include "tool_table.h"
 
 enum {
     RESULT_MAX = 1 << 20,
@@ -86,7 +86,7 @@ static bool plan_tool(struct agent *a, struct model_tool_call *c, const struct t
 /* Reads one call and puts into history what any provider accepts: our name, an id, valid JSON. Returns true when that changed it. */
 static bool plan_call(struct agent *a, struct model_tool_call *c, size_t i, bool cut)
 {
-    const struct tool *tool = tool_find(c->name);
+    const struct tool *tool = tool_find(a->in.tools, c->name);
     autofree char *received = c->args ? xstrdup(c->args) : xstrdup("");
     char *code = NULL;
     if (!c->id || !*c->id) {
@@ -294,7 +294,8 @@ static enum prompt_note note_for(enum call_kind kind)
 static void refuse_call(struct agent *a, const struct planned_call *p)
 {
     const char *name = is_tool_name(p->name) ? p->name : "?";
-    add_result(a, p, prompts_note(a->in.prompts, note_for(p->kind), name, NULL), true);
+    autofree char *others = tool_names(a->in.tools);
+    add_result(a, p, prompts_note(a->in.prompts, note_for(p->kind), name, others), true);
     if (p->kind == CALL_CUT && !a->max_output)
         a->max_output = a->in.section->max_output_tokens * 2; /* once; and a shorter program is asked for */
     a->malformed++;
@@ -309,44 +310,22 @@ static void skip_call(struct agent *a, const struct planned_call *p)
     add_result(a, p, prompts_note(a->in.prompts, why, NULL, NULL), true);
 }
 
-/* ---- tools that need no interpreter ---- */
-
-static void run_tool(struct agent *a, const struct planned_call *p)
-{
-    const struct tool_context context = {
-        .files = a->in.files,
-        .cells = a->cells,
-        .cell_n = a->cell_n,
-        .cell_text = a->in.cell_text,
-        .ud = a->ud,
-        .now_ms = time_unix_ms(),
-    };
-    AUTO(str_clear) struct str raw = STR_INIT(RESULT_MAX), text = STR_INIT(RESULT_MAX);
-    autofree char *what = xasprintf("%s %s", p->name, p->args);
-    const bool good = tool_run(&raw, p->tool, p->args, &context);
-    result_add_data(&text, str_peek(&raw), a->nonce);
-    const int same = repeated_add(&a->codes, what);
-    if (same >= LOOP_NOTE_TIMES)
-        add_note(&text, a, NOTE_SAME_CALL);
-    if (same >= LOOP_TIMES && a->limit == LIMIT_NONE)
-        a->limit = LIMIT_LOOP;
-    a->malformed = 0;
-    add_result(a, p, str_take(&text), !good);
-}
+/* ---- one after the other ---- */
 
 void agent_run(struct agent *a)
 {
-    for (; a->plan_at < a->plan_n; a->plan_at++) {
+    while (a->plan_at < a->plan_n) {
         const struct planned_call *p = &a->plan[a->plan_at];
-        if (a->skip_rest || a->plan_at >= CALLS_MAX) {
-            skip_call(a, p);
-        } else if (p->kind == CALL_OTHER) {
-            run_tool(a, p);
-        } else if (p->kind != CALL_CODE) {
-            refuse_call(a, p);
-        } else {
+        const bool skip = a->skip_rest || a->plan_at >= CALLS_MAX;
+        if (!skip && p->kind == CALL_OTHER) {
+            if (!agent_run_tool(a))
+                return;
+        } else if (!skip && p->kind == CALL_CODE) {
             start_cell(a, p); /* on_cell goes on from here */
             return;
+        } else {
+            a->plan_at++;
+            skip ? skip_call(a, p) : refuse_call(a, p);
         }
     }
     if (a->limit != LIMIT_NONE)

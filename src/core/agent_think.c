@@ -37,7 +37,7 @@ static void ask(struct agent *a, enum model_tools tools)
         .msg_n = a->talk.msgs.n,
         .tools = tools,
         .files = a->in.files,
-        .schema = prompts_tools(a->in.prompts),
+        .schema = agent_tools(a),
         .request = a->in.request,
         .cell = a->cell_n ? &a->cells[a->cell_n - 1].cell : NULL,
         .language = a->in.language,

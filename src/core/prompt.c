@@ -43,6 +43,8 @@ static const struct {
     [NOTE_SQUEEZED] = { "repair.md", "squeezed" },
     [NOTE_SUMMARY] = { "repair.md", "summary" },
     [NOTE_SUMMARY_TAKEN] = { "repair.md", "summary_taken" },
+    [NOTE_TOOL_TABLE] = { "repair.md", "tool_table" },
+    [NOTE_TOOL_FILE] = { "repair.md", "tool_file" },
     [NOTE_FINAL_BUDGET] = { "final.md", "budget" },
     [NOTE_FINAL_REPAIRS] = { "final.md", "repairs" },
     [NOTE_FINAL_MALFORMED] = { "final.md", "malformed" },

@@ -25,7 +25,7 @@ enum prompt_note {
     /* repair.md */
     NOTE_MALFORMED,
     NOTE_CUT,
-    NOTE_UNKNOWN_TOOL, /* a: its name */
+    NOTE_UNKNOWN_TOOL, /* a: its name, b: the others */
     NOTE_SKIPPED,
     NOTE_INTERRUPTED,
     NOTE_CANCELLED, /* a: who */
@@ -43,6 +43,8 @@ enum prompt_note {
     NOTE_SQUEEZED,
     NOTE_SUMMARY, /* a: notes */
     NOTE_SUMMARY_TAKEN,
+    NOTE_TOOL_TABLE, /* a: name of a CSV file */
+    NOTE_TOOL_FILE,  /* a: name of a file */
     /* final.md */
     NOTE_FINAL_REPAIRS,   /* a: how many */
     NOTE_FINAL_MALFORMED, /* a: how many */

@@ -3,6 +3,7 @@
 #include "conf.h"
 #include "log.h"
 #include "session_private.h"
+#include "tool_table.h"
 
 /* ---- chats ---- */
 
@@ -205,7 +206,8 @@ int session_hub_new(struct session_hub **out, const struct session_parts *parts,
         return err_set(e, ERR_CONFIG, "agent.model: there is no [model %.80s]", parts->conf->model);
     struct session_hub *h = xcalloc(1, sizeof(*h));
     h->parts = *parts;
-    if (prompts_load(&h->prompts, parts->conf, e) < 0 || !session_hub_model(h, section, e)) {
+    if (prompts_load(&h->prompts, parts->conf, e) < 0 || !session_hub_model(h, section, e) ||
+        tool_set_new(&h->tools, parts->loop, parts->conf, prompts_tools(h->prompts), parts->tools, e) < 0) {
         session_hub_free(h);
         return -1;
     }
@@ -244,6 +246,7 @@ void session_hub_free(struct session_hub *h)
         free(c);
     }
     loop_defer_cancel(h->parts.loop, tell_drained, h);
+    tool_set_free(h->tools);
     prompts_free(h->prompts);
     free(h);
 }

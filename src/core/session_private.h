@@ -34,6 +34,7 @@ struct hub_model {
 struct session_hub {
     struct session_parts parts;
     struct prompts *prompts;
+    struct tool_set *tools;
     struct hub_chat *chats;
     struct hub_model *models;
     struct session *sessions;
@@ -189,6 +190,7 @@ void session_stage(struct session *s, bool lenient, void (*done)(struct session 
 void session_stage_forget(struct session *s); /* the box is gone or new */
 /* Profiles of the newest versions that are in the box, newest last; caller frees. */
 struct json *session_profiles(struct session *s);
+int session_keep_file(void *ud, const char *name, int fd, struct err *e); /* agent_events.keep_file */
 /* The very file that a person sent, unchanged as far as size tells. */
 bool session_was_uploaded(const struct session *s, const char *name, int64_t bytes);
 

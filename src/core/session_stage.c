@@ -273,6 +273,20 @@ struct json *session_profiles(struct session *s)
     return all;
 }
 
+/* Put into the box by the agent now; by the next turn, which looks into it, it is one of the session's files. */
+int session_keep_file(void *ud, const char *name, int fd, struct err *e)
+{
+    struct session *s = ud;
+    AUTO(file_row_clear) struct file_row row = { 0 };
+    const struct file_offer offer = {
+        .name = name,
+        .seq = s->turn->request->seq,
+        .fd = fd,
+        .max_bytes = s->hub->parts.conf->upload_max_bytes,
+    };
+    return store_file_add(s->hub->parts.store, s->row.id, &offer, &row, e);
+}
+
 bool session_was_uploaded(const struct session *s, const char *name, int64_t bytes)
 {
     for (size_t i = 0; i < s->staging.n; i++) {

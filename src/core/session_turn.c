@@ -355,6 +355,7 @@ static void start_agent(struct session *s)
         .shortened = session_shortened,
         .may_spend = session_may_spend,
         .spent = session_spent,
+        .keep_file = session_keep_file,
         .done = on_done,
     };
     struct turn *t = s->turn;
@@ -368,6 +369,7 @@ static void start_agent(struct session *s)
         .loop = s->hub->parts.loop,
         .conf = s->hub->parts.conf,
         .prompts = s->hub->prompts,
+        .tools = s->hub->tools,
         .model_ops = t->model->ops,
         .model = t->model->model,
         .section = t->model->section,

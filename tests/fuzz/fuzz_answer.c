@@ -19,7 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     autofree char *clean = answer_clean(str_peek(&text), NULL, 0, "en");
     must(utf8_valid(clean, strlen(clean)));
     if (!strpbrk(str_peek(&text), "[`s@<"))
-        must(strstr(str_peek(&text), clean) != NULL); /* no link, code, address, call or tag: only blanks around it go */
+        must(strstr(str_peek(&text), clean) !=
+             NULL); /* no link, code, address, call or tag: only blanks around it go */
     if (!strchr(str_peek(&text), '`'))
         must(!strstr(clean, "!["));
     result_cap(&capped, str_peek(&text), 300, 100);

@@ -1,75 +1,15 @@
 """The program itself, agent and box included, against the same strict servers. SANDBOOK names another program."""
 import json
-import os
 import re
 import subprocess
-import tempfile
-import unittest
-from pathlib import Path
-from typing import Callable
 
-from fakes import DIALECTS, KEY, ROOT, Chat, Fake, Reply, need
+from fakes import DIALECTS, KEY, ROOT, Chat, Reply, need
+from service import PROGRAM, Case, code, counting, last_of, talk_of
 
-PROGRAM = Path(os.environ.get("SANDBOOK", str(ROOT / "build/sandbook")))
 TURNS = 20
 
 
-def code(text: str) -> tuple[str, dict]:
-    return ("run_python", {"code": text})
-
-
-def talk_of(body: dict) -> str:
-    return json.dumps(body.get("messages") or body["input"], ensure_ascii=False)
-
-
-def last_of(body: dict) -> str:
-    return json.dumps((body.get("messages") or body["input"])[-1], ensure_ascii=False)
-
-
-def counting(thinking: str = "") -> Callable[[dict], Reply]:
-    """Keeps a running total in the box: a program for each question, then the number that the output shows."""
-    state = {"calls": 0, "open": False}
-
-    def script(body: dict) -> Reply:
-        if state["open"]:
-            state["open"] = False
-            found = re.search(r"total is (\d+)", last_of(body))
-            need(found, "no output in the last message")
-            return Reply(text=f"The total is {found[1] if found else '?'}.", thinking=thinking)
-        state["calls"] += 1
-        state["open"] = True
-        first = "t = 0\n" if state["calls"] == 1 else ""
-        return Reply(text="Adding.", calls=[code(f"{first}t += {state['calls']}\nprint('total is', t)")], thinking=thinking)
-
-    return script
-
-
-@unittest.skipUnless(PROGRAM.exists(), f"{PROGRAM} is not built")
-class Service(unittest.TestCase):
-    def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory(prefix="sandbook-test-")
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        self.key_file = self.folder / "key"
-        self.key_file.write_text(KEY + "\n")
-        self.key_file.chmod(0o600)
-
-    def fake(self, dialect: str, script: Callable[[dict], Reply], **more: object) -> Fake:
-        f = DIALECTS[dialect](script, **more)
-        self.addCleanup(f.close)
-        return f
-
-    def settings(self, fake: Fake, dialect: str, **more: str) -> list[str]:
-        values = {"dialect": dialect, "url": fake.url, "name": "m", "key_file": str(self.key_file)} | more
-        return [w for k, v in values.items() for w in ("--set", f"model.house.{k}={v}")]
-
-    def ask(self, fake: Fake, dialect: str, text: str, **more: str) -> dict:
-        words = [str(PROGRAM), "ask", "--json", "--out", str(self.folder / "out"), "--model", "house", *self.settings(fake, dialect, **more), text]
-        p = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
-        self.assertIn(p.returncode, (0, 1), p.stderr)
-        self.assertNotIn(KEY, p.stderr)
-        return json.loads(p.stdout)
-
+class Service(Case):
     def test_one_question_of_each_dialect_runs_its_program_in_the_box(self) -> None:
         for dialect in DIALECTS:
             with self.subTest(dialect=dialect):

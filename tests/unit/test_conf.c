@@ -171,6 +171,8 @@ static const struct {
     { "[model a]\nurl = https://a/v1", "model.a.url", "https://a/v1" },
     { "[model\ta-B_2.x]\ncontext = 9000", "model.a-B_2.x.context", "9000" },
     { "[model a]\n[model b]\nname = n\n[model a]\nname = m", "model.a.name", "m" },
+    { "[tool a]\nurl = https://h/{x}", "tool.a.url", "https://h/{x}" },
+    { "[tool a]\n[tool b]\n[database a]\npath = /x", "database.a.path", "/x" },
 };
 
 static void values_are_read(void **state)
@@ -201,6 +203,11 @@ static const struct {
     { "[weather]", "line 1: unknown section [weather]" },
     { "[]", "line 1: unknown section []" },
     { "[model]", "line 1: a model needs a name: [model NAME]" },
+    { "[tool]", "line 1: a tool needs a name: [tool NAME]" },
+    { "[database ]", "line 1: a database needs a name: [database NAME]" },
+    { "[tools x]", "line 1: unknown section [tools x]; did you mean [tool NAME]?" },
+    { "[tool x]\nurll = y", "line 2: unknown setting \"urll\" in [tool]; did you mean \"url\"?" },
+    { "[tool x]\nurl = y\n[database x]\npath=/\n[tool x]\nurl = z", "line 6: url was already set in line 2" },
     { "[model ]", "line 1: a model needs a name: [model NAME]" },
     { "[model a b]", "line 1: \"a b\" is no model name: 1 to 64 of A-Z a-z 0-9 _ . -" },
     { "[model builtin]", "line 1: the model \"builtin\" always exists and has no settings; take another name" },
@@ -381,6 +388,7 @@ static void mistakes_of_the_command_line_are_named(void **state)
 
 /* ---- the whole ---- */
 
+#define TOOL   "[tool t]\ndescription=d\nurl="
 #define REMOTE "[model m]\nname=n\nurl="
 
 static const struct {
@@ -422,7 +430,7 @@ static const struct {
     { "[service]\nlog_level=war", "service.log_level must be auto, error, warn, info or debug" },
     { "[agent]\nmodel=m", "agent.model is \"m\", but there is no [model m]" },
     { "[agent]\nmodel=m\n" REMOTE "https://h/v1", NULL },
-    { "[model m]\ndialect=chatty", "model.m.dialect must be chat, responses, anthropic, builtin or replay" },
+    { "[model m]\ndialect=chatty", "model.m.dialect must be chat, responses, anthropic, ollama, builtin or replay" },
     { "[model m]\ntools=many\nname=n\nurl=https://h", "model.m.tools must be auto, native or fence" },
     { "[model m]\ntools=fence\nname=n\nurl=https://h", NULL },
     { "[model m]\ntools=native\nname=n\nurl=https://h", NULL },
@@ -436,6 +444,41 @@ static const struct {
     { "[model m]\ndialect=builtin\ncontext=1023", "model.m.context must be 1024 to 100000000" },
     { "[model m]\ndialect=builtin\nmax_output=15", "model.m.max_output must be 16 to 10000000" },
     { "[model m]\ndialect=builtin\nmax_output=32768", "model.m.max_output must be less than context" },
+    { "[model m]\ndialect=ollama\nname=n\nurl=http://127.0.0.1:11434\nthinking=off", NULL },
+    { "[model m]\ndialect=ollama\nname=n", "model.m.url is empty; give the server's base address" },
+    { "[model m]\ndialect=builtin\neffort=", NULL },
+    { "[model m]\ndialect=builtin\neffort=high", NULL },
+    { "[model m]\ndialect=builtin\neffort=much",
+      "model.m.effort must be none, minimal, low, medium, high, xhigh or max, or empty" },
+    { "[model m]\ndialect=builtin\nthinking=", "model.m.thinking must be auto, on or off" },
+    { "[model m]\ndialect=builtin\nsystem_role=root", "model.m.system_role must be system, developer or user" },
+    { "[model m]\ndialect=builtin\napi_version=2024-10-21&x", "model.m.api_version must be like 2024-10-21" },
+    { TOOL "https://h/{a}?b={b_c-1}", NULL },
+    { TOOL "http://127.0.0.1:8/{a}", NULL },
+    { TOOL "http://h/{a}", "tool.t.url must be https:// unless the host is this machine or allow_plain_http is yes" },
+    { TOOL "http://h/{a}\nallow_plain_http=yes", NULL },
+    { TOOL "https://{a}/", "tool.t.url must name a host, without user or password" },
+    { TOOL "https://h{a}/", "tool.t.url must name a host, without user or password" },
+    { TOOL "https://h?x={a}", NULL },
+    { TOOL "https://u:p@h/", "tool.t.url must name a host, without user or password" },
+    { TOOL "https://h/{a", "tool.t.url must have its placeholders as {name}" },
+    { TOOL "https://h/a}", "tool.t.url must have its placeholders as {name}" },
+    { TOOL "https://h/{}", "tool.t.url must have its placeholders as {name}" },
+    { TOOL "https://h/{a{b}}", "tool.t.url must have its placeholders as {name}" },
+    { TOOL "https://h/#a", "tool.t.url must be an address without blanks and #" },
+    { TOOL "", "tool.t.url must begin with https:// or http://" },
+    { "[tool t]\nurl=https://h", "tool.t.description is empty; models choose tools by it" },
+    { "[tool a.b]\ndescription=d\nurl=https://h", "[tool a.b]: models call tools by A-Z a-z 0-9 _ - only" },
+    { TOOL "https://h\nmethod=get", "tool.t.method must be GET, POST, PUT, PATCH or DELETE" },
+    { TOOL "https://h\nsecret_header=X-Key {secret}", "tool.t.secret_header must be like Name: ... {secret}" },
+    { TOOL "https://h\nsecret_header=X-Key: k", "tool.t.secret_header must be like Name: ... {secret}" },
+    { TOOL "https://h\nresult_max=1M", "tool.t.result_max must be 256 to 256K" },
+    { "[database d]\npath=/a.db", NULL },
+    { "[database d]\npath=a.db", "database.d.path must be the whole path of the file" },
+    { "[database d]\nkind=postgres", "database.d.dsn_file is empty; give the file with the connection string" },
+    { "[database d]\nkind=mysql", "database.d.kind must be sqlite or postgres" },
+    { "[database d]\npath=/a.db\nrows_max=0", "database.d.rows_max must be 1 to 100000000" },
+    { "[database d]\npath=/a.db\ntimeout=11m", "database.d.timeout must be 1s to 10m" },
 };
 
 static void settings_are_checked_together(void **state)
@@ -537,7 +580,7 @@ static void rows_list_the_models_of_the_file_or_a_template(void **state)
     conf_init(&c);
     size_t before = row_count(&c), templates = 0;
     for (size_t i = 0; conf_row(&c, i, &row); i++)
-        templates += row.name && strcmp(row.name, "NAME") == 0;
+        templates += row.name && strcmp(row.name, "NAME") == 0 && strcmp(row.section, "model") == 0;
     assert_true(templates > 0);
     assert_int_equal(conf_parse(&c, "[model a]\nname=x\n[model b]\nname=y", &e), 0);
     assert_int_equal(row_count(&c), before + templates);

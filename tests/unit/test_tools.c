@@ -1,7 +1,7 @@
 /* Tools beside run_python: what they answer, and how an agent uses them. */
 #include "core_scene.h"
 #include "call_args.h"
-#include "tool.h"
+#include "tool_table.h"
 
 static void cell_seven(void *ud, int number, char **out)
 {
@@ -42,12 +42,12 @@ static void tools_answer_from_what_is_known(void **state)
     for (size_t i = 0; i < countof(cases); i++) {
         AUTO(str_clear) struct str out = STR_INIT(1 << 20);
         autofree char *args = tool_args(cases[i].args);
-        assert_int_equal(tool_run(&out, tool_find(cases[i].name), args, &c), cases[i].good);
+        assert_int_equal(tool_run(&out, tool_find(NULL, cases[i].name), args, &c), cases[i].good);
         assert_says(str_peek(&out), cases[i].says);
     }
-    assert_null(tool_find("run_python"));
-    assert_null(tool_find("nothing"));
-    assert_null(tool_find(NULL));
+    assert_null(tool_find(NULL, "run_python"));
+    assert_null(tool_find(NULL, "nothing"));
+    assert_null(tool_find(NULL, NULL));
 }
 
 static void arguments_are_an_object_or_nothing(void **state)
@@ -71,18 +71,59 @@ static void arguments_are_an_object_or_nothing(void **state)
 static void every_tool_is_described_and_the_code_tool_comes_first(void **state)
 {
     struct scene s;
+    struct tool_set *set = NULL;
+    struct err e = { 0 };
     size_t n = 0;
     (void)state;
     scene_open(&s, "", "");
-    for (const struct json *t = json_first(prompts_tools(s.prompts)); t; t = json_next(t), n++) {
+    assert_int_equal(tool_set_new(&set, s.w.l, &s.w.conf, prompts_tools(s.prompts), NULL, &e), 0);
+    for (const struct json *t = json_first(tool_set_schema(set)); t; t = json_next(t), n++) {
         const char *name = json_str_or(t, "name", "");
         assert_int_equal(strcmp(name, CALL_TOOL) == 0, n == 0);
-        assert_true(n == 0 || tool_find(name));
+        assert_true(n == 0 || tool_find(set, name));
         assert_true(strlen(json_str_or(t, "description", "")) > 10);
         assert_string_equal(json_str_or(json_get(t, "parameters"), "type", ""), "object");
     }
-    assert_int_equal(n, 4);
+    assert_int_equal(n, 4); /* databases are offered when there are some */
+    tool_set_free(set);
     scene_close(&s);
+}
+
+static void arguments_fit_their_schema_or_it_is_said_why_not(void **state)
+{
+    static const char schema[] =
+        "{\"type\":\"object\",\"properties\":{\"s\":{\"type\":\"string\",\"maxLength\":3},\"i\":{\"type\":\"integer\",\"minimum\":0},"
+        "\"n\":{\"type\":[\"number\",\"null\"]},\"e\":{\"enum\":[\"a\",1]},\"l\":{\"type\":\"array\",\"items\":{\"type\":\"boolean\"}},"
+        "\"o\":{\"type\":\"object\",\"required\":[\"x\"]}},\"required\":[\"s\"],\"additionalProperties\":false}";
+    static const struct {
+        const char *args, *says; /* NULL: they fit */
+    } cases[] = {
+        { "{\"s\":\"x\"}", NULL },
+        { "{\"s\":\"x\",\"i\":0,\"n\":null,\"e\":1,\"l\":[true],\"o\":{\"x\":[]}}", NULL },
+        { "{\"s\":\"x\",\"n\":1.5,\"i\":3.0,\"e\":\"a\",\"l\":[]}", NULL },
+        { "{}", "`s` is missing" },
+        { "{\"s\":null}", "`s` must be of type string" },
+        { "{\"s\":\"0123456789abcd\"}", "`s` is too short or too long" },
+        { "{\"s\":\"x\",\"i\":1.5}", "`i` must be of type integer" },
+        { "{\"s\":\"x\",\"i\":-1}", "`i` is out of range" },
+        { "{\"s\":\"x\",\"n\":\"1\"}", "`n` is of the wrong type" },
+        { "{\"s\":\"x\",\"e\":\"1\"}", "`e` must be one of [\"a\",1]" },
+        { "{\"s\":\"x\",\"l\":[true,1]}", "`l` must be of type boolean" },
+        { "{\"s\":\"x\",\"o\":{}}", "`x` is missing" },
+        { "{\"s\":\"x\",\"z\":1}", "there is no argument `z`" },
+        { "[]", "must be of type object" },
+    };
+    autojson struct json *s = NULL;
+    struct err e = { 0 };
+    (void)state;
+    assert_int_equal(json_parse(&s, schema, strlen(schema), 1 << 20, &e), 0);
+    for (size_t i = 0; i < countof(cases); i++) {
+        autojson struct json *v = NULL;
+        assert_int_equal(json_parse(&v, cases[i].args, strlen(cases[i].args), 1 << 20, &e), 0);
+        assert_int_equal(tool_schema_check(s, v, &e), cases[i].says ? -1 : 0);
+        if (cases[i].says)
+            assert_says(e.msg, cases[i].says);
+    }
 }
 
 #define TOOL(name, args) "{\"calls\":[{\"name\":\"" name "\",\"args\":" args "}]}\n"
@@ -164,6 +205,7 @@ int main(void)
         cmocka_unit_test(tools_answer_from_what_is_known),
         cmocka_unit_test(arguments_are_an_object_or_nothing),
         cmocka_unit_test(every_tool_is_described_and_the_code_tool_comes_first),
+        cmocka_unit_test(arguments_fit_their_schema_or_it_is_said_why_not),
         cmocka_unit_test(a_cut_output_can_be_read_on),
         cmocka_unit_test(what_a_tool_says_is_marked_as_data),
         cmocka_unit_test(the_same_tool_again_and_again_ends_after_three),
