@@ -50,4 +50,6 @@ void http_cancel(
     struct http_call *c); /* no callback after this returns; fine inside body(); NULL is fine; never after done */
 /* A response header of a finished call, only inside done(): NULL when absent. Name without colon, any case. */
 const char *http_header(const struct http_answer *a, const char *name);
+/* How long the host wants to be left alone, from retry-after-ms or retry-after (seconds, or a date), only inside done(); 0: it says nothing. */
+int64_t http_retry_after_ms(const struct http_answer *a);
 #endif

@@ -87,7 +87,7 @@ struct model_ops {
     void (*close)(struct model *m);       /* every call is over; NULL is fine */
 };
 extern const struct model_ops model_builtin, model_replay;
-extern const struct model_ops model_openai_chat, model_openai_responses, model_anthropic;
+extern const struct model_ops model_openai_chat, model_openai_responses, model_anthropic, model_ollama;
 
 /* The conversation is longer than what the model can see: shorten it and ask again. */
 static inline bool model_err_too_long(const struct err *e)

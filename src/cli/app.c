@@ -12,8 +12,9 @@
 
 enum { RUNS_MAX = 100000 }; /* numbered folders below sandbook-out */
 
-static const struct model_ops *const models[] = { &model_builtin,          &model_replay,    &model_openai_chat,
-                                                  &model_openai_responses, &model_anthropic, NULL };
+static const struct model_ops *const models[] = {
+    &model_builtin, &model_replay, &model_openai_chat, &model_openai_responses, &model_anthropic, &model_ollama, NULL
+};
 
 static const struct tool_ops *const tools[] = { &tool_http, &tool_sql, NULL };
 

@@ -4,6 +4,7 @@
 #include "agent_private.h"
 #include "agent_result.h"
 #include "conf.h"
+#include "json.h"
 #include "log.h"
 #include "tool_table.h"
 
@@ -83,6 +84,15 @@ static bool plan_tool(struct agent *a, struct model_tool_call *c, const struct t
     return changed;
 }
 
+/* Stands in history as it came: our tool, one object, the program under the name that it has in the schema. */
+static bool is_good_call(const struct model_tool_call *c)
+{
+    autojson struct json *v = NULL;
+    struct err ignored = { 0 };
+    return c->name && strcmp(c->name, CALL_TOOL) == 0 && c->args &&
+           json_parse(&v, c->args, strlen(c->args), RESULT_MAX, &ignored) == 0 && json_str_or(v, "code", NULL);
+}
+
 /* Reads one call and puts into history what any provider accepts: our name, an id, valid JSON. Returns true when that changed it. */
 static bool plan_call(struct agent *a, struct model_tool_call *c, size_t i, bool cut)
 {
@@ -104,6 +114,8 @@ static bool plan_call(struct agent *a, struct model_tool_call *c, size_t i, bool
     struct planned_call *p = plan_add(a, c->id, c->name ? c->name : "");
     p->kind = kind;
     p->code = code;
+    if (kind == CALL_CODE && is_good_call(c))
+        return false;
     if (kind == CALL_CODE || !is_tool_name(c->name))
         replace(&c->name, xstrdup(CALL_TOOL));
     replace(&c->args, code ? call_args_write(code) : xstrdup("{}"));

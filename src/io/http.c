@@ -155,6 +155,11 @@ const char *http_header(const struct http_answer *a, const char *name)
     return http_easy_header(((const struct answer *)(const void *)a)->easy, name);
 }
 
+int64_t http_retry_after_ms(const struct http_answer *a)
+{
+    return http_retry_asked_ms(http_header(a, "retry-after-ms"), http_header(a, "retry-after"), time_unix_ms() / 1000);
+}
+
 /* The last callback, and the end of c. */
 static void told(struct http_call *c, const struct err *e)
 {

@@ -157,6 +157,22 @@ static void set_tools(struct json *body, const struct wire_request *r)
         json_set(body, "tool_choice", choice);
 }
 
+/* How much it thinks. The budget of tokens that old models want is not offered: the newest refuse it. */
+static void set_thinking(struct json *body, const struct wire_request *r)
+{
+    struct json *thinking = json_new_object(), *output = json_new_object();
+    json_set_str(thinking, "type", r->thinking == WIRE_THINK_OFF ? "disabled" : "adaptive");
+    json_set_str(output, "effort", r->effort);
+    if (r->thinking != WIRE_THINK_AUTO && !(r->quirks & WIRE_NO_THINK))
+        json_set(body, "thinking", thinking);
+    else
+        json_free(thinking);
+    if (r->effort && *r->effort && !(r->quirks & WIRE_NO_EFFORT))
+        json_set(body, "output_config", output);
+    else
+        json_free(output);
+}
+
 static struct json *anthropic_request(const struct wire_request *r)
 {
     struct json *body = json_new_object();
@@ -172,6 +188,7 @@ static struct json *anthropic_request(const struct wire_request *r)
         json_set(body, "system", blocks);
     }
     json_set(body, "messages", messages_of(r, i));
+    set_thinking(body, r);
     if (r->fenced && !(r->quirks & WIRE_NO_STOP)) {
         struct json *stop = json_new_array();
         json_push(stop, json_new_string("\n```\n"));

@@ -186,6 +186,8 @@ static struct json *chat_request(const struct wire_request *r)
         set_stop(body);
     if (r->quirks & WIRE_EFFORT_NONE)
         json_set_str(body, "reasoning_effort", "none");
+    else if (r->effort && *r->effort && !(r->quirks & WIRE_NO_EFFORT))
+        json_set_str(body, "reasoning_effort", r->effort);
     if (r->cache_key && !(r->quirks & WIRE_NO_CACHE))
         json_set_str(body, "prompt_cache_key", r->cache_key);
     if (r->stream)

@@ -103,6 +103,11 @@ static struct json *responses_request(const struct wire_request *r)
         set_tools(body, r);
     if (!(r->quirks & WIRE_NO_MAX))
         json_set_int(body, "max_output_tokens", r->max_output);
+    if (r->effort && *r->effort && !(r->quirks & WIRE_NO_EFFORT)) {
+        struct json *reasoning = json_new_object();
+        json_set_str(reasoning, "effort", r->effort);
+        json_set(body, "reasoning", reasoning);
+    }
     if (!(r->quirks & WIRE_NO_INCLUDE)) {
         struct json *include = json_new_array();
         json_push(include, json_new_string("reasoning.encrypted_content"));

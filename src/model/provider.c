@@ -23,7 +23,10 @@ struct model {
     const char *section; /* of the configuration, which outlives every transcript */
     char *url, *name, *key, **headers;
     bool stream, allow_plain, native, fence; /* native, fence: as configured; neither: as it turns out */
-    int64_t max_output;
+    int64_t max_output, context;
+    const char *effort; /* of the configuration */
+    enum wire_think thinking;
+    unsigned configured; /* quirks that the operator knows of */
     struct provider_memory *memory;
 };
 
@@ -71,6 +74,18 @@ void provider_close(struct model *m)
     free(m);
 }
 
+static enum wire_think thinking_of(const char *word)
+{
+    return strcmp(word, "on") == 0 ? WIRE_THINK_ON : strcmp(word, "off") == 0 ? WIRE_THINK_OFF : WIRE_THINK_AUTO;
+}
+
+static unsigned role_of(const char *word)
+{
+    if (strcmp(word, "user") == 0)
+        return WIRE_SYSTEM_AS_USER;
+    return strcmp(word, "developer") == 0 ? WIRE_DEVELOPER : 0;
+}
+
 int provider_open(struct model **out, const struct wire *w, struct loop *l, const struct conf_model *section,
                   struct err *e)
 {
@@ -79,13 +94,17 @@ int provider_open(struct model **out, const struct wire *w, struct loop *l, cons
         .loop = l,
         .wire = w,
         .section = section->section,
-        .url = provider_url(w, section->url),
+        .url = provider_url(w, section->url, section->api_version),
         .name = xstrdup(section->name),
         .stream = section->stream,
         .allow_plain = section->allow_plain_http,
         .native = strcmp(section->tools, "native") == 0,
         .fence = strcmp(section->tools, "fence") == 0,
         .max_output = section->max_output_tokens,
+        .context = section->context_tokens,
+        .effort = section->effort,
+        .thinking = thinking_of(section->thinking),
+        .configured = role_of(section->system_role),
     };
     if (read_key(m, section, e) < 0 || http_new(&m->http, l, e) < 0) {
         provider_close(m);
@@ -153,6 +172,9 @@ static struct wire_request request_of(const struct model_call *c)
         .stream = m->stream && !(c->quirks & WIRE_NO_STREAM),
         .fenced = c->fenced && c->ask.tools == MODEL_TOOLS_AUTO,
         .max_output = c->max_output,
+        .context = m->context,
+        .effort = m->effort,
+        .thinking = m->thinking,
         .cache_key = c->cache_key,
         .quirks = c->quirks,
     };
@@ -236,7 +258,7 @@ int provider_ask(struct model_call **out, struct model *m, const struct model_as
         .cache_key = cache_key_of(ask->seed),
         .ev = *ev,
         .ud = ud,
-        .quirks = m->memory->quirks,
+        .quirks = m->memory->quirks | m->configured,
         .max_output = known && known < wanted ? known : wanted,
     };
     if (send_request(c, e) < 0) {
@@ -276,6 +298,8 @@ static void again(struct model_call *c, const char *what)
 {
     struct err e = { 0 };
     log_info("model_adapts", KV_S("model", c->m->section), KV_S("to", what));
+    if (strcmp(what, "effort") == 0 || strcmp(what, "thinking") == 0) /* what was asked for is not done */
+        log_warn("model_setting_refused", KV_S("model", c->m->section), KV_S("setting", what));
     if (send_request(c, &e) < 0)
         tell_error(c, &e);
 }
@@ -322,12 +346,8 @@ static bool learn(struct model_call *c, const struct wire_error *error)
 
 static long retry_ms(const struct http_answer *a)
 {
-    const char *ms = http_header(a, "retry-after-ms"), *s = http_header(a, "retry-after");
-    char *end = NULL;
-    double wait = ms ? strtod(ms, &end) : s ? strtod(s, &end) * 1000 : 0;
-    if (!end || *end) /* a date, or nonsense: the caller's own back-off will do */
-        return 0;
-    return wait > 0 && wait <= RETRY_AFTER_MAX_MS ? (long)wait : 0;
+    const int64_t wait = http_retry_after_ms(a);
+    return wait <= RETRY_AFTER_MAX_MS ? (long)wait : 0;
 }
 
 static void refuse(struct model_call *c, const struct http_answer *a)
@@ -454,6 +474,13 @@ static int responses_open(struct model **out, struct loop *l, const struct conf 
     return provider_open(out, &wire_responses, l, section, e);
 }
 
+static int ollama_open(struct model **out, struct loop *l, const struct conf *c, const struct conf_model *section,
+                       struct err *e)
+{
+    (void)c;
+    return provider_open(out, &wire_ollama, l, section, e);
+}
+
 static int anthropic_open(struct model **out, struct loop *l, const struct conf *c, const struct conf_model *section,
                           struct err *e)
 {
@@ -467,3 +494,4 @@ static int anthropic_open(struct model **out, struct loop *l, const struct conf 
 const struct model_ops model_openai_chat = PROVIDER("chat", chat_open);
 const struct model_ops model_openai_responses = PROVIDER("responses", responses_open);
 const struct model_ops model_anthropic = PROVIDER("anthropic", anthropic_open);
+const struct model_ops model_ollama = PROVIDER("ollama", ollama_open);

@@ -26,9 +26,9 @@ void provider_cancel(struct model_call *c);
 void provider_close(struct model *m);
 
 /* ---- addresses: provider_url.c ---- */
-/* Where requests go: the base address with the dialect's path, unless it is there already. Azure's deployments get their
- * api-version. Caller frees. */
-char *provider_url(const struct wire *w, const char *base);
+/* Where requests go: the base address with the dialect's path, unless it is there already. version: Azure's api-version, "": that of
+ * old addresses. Caller frees. */
+char *provider_url(const struct wire *w, const char *base, const char *version);
 bool provider_is_azure(const char *url);
 bool provider_is_plain(const char *url); /* http:// */
 /* What is known of an address before the first refusal: a set of wire_quirk. */

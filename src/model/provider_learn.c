@@ -54,6 +54,29 @@ static const struct rule {
     { "max_output_tokens", WIRE_NO_MAX, ALWAYS },
 };
 
+/* What the operator asked for is given up only when the server names it. */
+static unsigned no_thinking(const struct wire_error *w, const struct provider_sent *s)
+{
+    static const char *const words[] = { "does not support thinking",
+                                         "thinking is not supported",
+                                         "adaptive thinking",
+                                         "think value",
+                                         "invalid think",
+                                         NULL };
+    (void)s;
+    return wire_error_says(w, words) || wire_error_names(w, "thinking") || wire_error_names(w, "think") ? WIRE_NO_THINK
+                                                                                                        : 0;
+}
+
+static unsigned no_such_effort(const struct wire_error *w, const struct provider_sent *s)
+{
+    static const char *const fields[] = { "reasoning_effort", "reasoning", "output_config", "effort" };
+    for (size_t i = 0; i < countof(fields); i++)
+        if (!(s->quirks & WIRE_EFFORT_NONE) && wire_error_names(w, fields[i]))
+            return WIRE_NO_EFFORT;
+    return 0;
+}
+
 static bool applies(enum needs needs, const struct provider_sent *s)
 {
     switch (needs) {
@@ -174,6 +197,8 @@ static const struct {
     { "reasoning_content", other_reasoning },
     { "content", other_content },
     { "max_tokens", other_max },
+    { "effort", no_such_effort },
+    { "thinking", no_thinking },
 };
 
 /* Too long, too dear, not let in: no other wording helps. */

@@ -32,6 +32,8 @@ bool provider_is_plain(const char *url)
 
 static const char *path_of(const struct wire *w)
 {
+    if (w == &wire_ollama)
+        return "/api/chat";
     if (w == &wire_anthropic)
         return "/messages";
     return w == &wire_chat ? "/chat/completions" : "/responses";
@@ -49,14 +51,28 @@ static const char *version_of(const struct wire *w, const char *base, size_t n)
     return bare && is_host(base, "api.openai.com") ? "/v1" : "";
 }
 
-char *provider_url(const struct wire *w, const char *base)
+/* The address of another of its doors does as well. */
+static size_t without_ollama_door(const char *base, size_t n)
 {
+    static const char *const doors[] = { "/v1", "/api" };
+    for (size_t i = 0; i < countof(doors); i++)
+        if (ends_with(base, n, doors[i]))
+            return n - strlen(doors[i]);
+    return n;
+}
+
+char *provider_url(const struct wire *w, const char *base, const char *version)
+{
+    const bool deployment = strstr(base, "/openai/deployments/") != NULL;
     size_t n = strlen(base);
     while (n && base[n - 1] == '/')
         n--;
+    if (w == &wire_ollama)
+        n = without_ollama_door(base, n);
+    version = !*version && deployment ? AZURE_VERSION : version;
     const bool whole = ends_with(base, n, path_of(w));
-    const char *query = strstr(base, "/openai/deployments/") ? "?api-version=" AZURE_VERSION : "";
-    return xasprintf("%.*s%s%s%s", (int)n, base, whole ? "" : version_of(w, base, n), whole ? "" : path_of(w), query);
+    return xasprintf("%.*s%s%s%s%s", (int)n, base, whole ? "" : version_of(w, base, n), whole ? "" : path_of(w),
+                     *version ? "?api-version=" : "", version);
 }
 
 unsigned provider_first_quirks(const struct wire *w, const char *url)

@@ -182,7 +182,7 @@ void wire_reader_init(struct wire_reader *r, const struct wire *w, wire_text_fn 
         .text = text,
         .ud = ud,
     };
-    sse_init(&r->sse, SSE_EVENTS, on_event, r);
+    sse_init(&r->sse, w->lines ? SSE_LINES : SSE_EVENTS, on_event, r);
 }
 
 void wire_reader_clear(struct wire_reader *r)
@@ -208,7 +208,9 @@ static size_t sniff(struct wire_reader *r, const char *data, size_t n)
     size_t skip = 0;
     while (skip < n && strchr(" \t\r\n\xef\xbb\xbf", data[skip]))
         skip++;
-    if (skip < n)
+    if (skip < n && r->wire->lines && data[skip] == '{')
+        r->form = WIRE_STREAM;
+    else if (skip < n)
         r->form = strchr("{[<\"", data[skip]) ? WIRE_BODY : WIRE_STREAM;
     return skip;
 }

@@ -39,6 +39,8 @@ enum wire_quirk {
     WIRE_REASONING_NEVER = 1 << 15,
     WIRE_EMPTY_CONTENT = 1 << 16, /* chat: content "" instead of null beside calls */
     WIRE_FENCE = 1 << 17,         /* no tools: programs come in fences (fence.h) */
+    WIRE_NO_EFFORT = 1 << 18,     /* without what the operator says about reasoning */
+    WIRE_NO_THINK = 1 << 19,
 };
 
 struct wire_request {
@@ -50,6 +52,9 @@ struct wire_request {
     enum model_tools tools;
     bool stream, fenced; /* fenced: stop after a program */
     int64_t max_output;
+    int64_t context;    /* tokens of the window, for servers that have to be told; 0: not known */
+    const char *effort; /* as configured; NULL, "": nothing is said */
+    enum wire_think { WIRE_THINK_AUTO, WIRE_THINK_ON, WIRE_THINK_OFF } thinking;
     const char *cache_key; /* NULL: none */
     unsigned quirks;
 };
@@ -99,8 +104,9 @@ struct wire_reader {
 };
 
 struct wire {
-    const char *dialect; /* "chat", "responses", "anthropic" */
+    const char *dialect; /* "chat", "responses", "anthropic", "ollama" */
     bool thinks_aloud;   /* <think> in the text is no text */
+    bool lines;          /* streams are a value a line, no events */
     /* The body; caller frees. */
     struct json *(*request)(const struct wire_request *r);
     /* One event of a stream; name: "" when it had none. */
@@ -110,7 +116,7 @@ struct wire {
     /* What has to be replayed to this provider, from what was received; NULL: nothing. Blocks of kind WIRE_CALL have ids. */
     struct json *(*replay)(struct wire_reader *r);
 };
-extern const struct wire wire_chat, wire_responses, wire_anthropic;
+extern const struct wire wire_chat, wire_responses, wire_anthropic, wire_ollama;
 
 /* ---- reading ---- */
 void wire_reader_init(struct wire_reader *r, const struct wire *w, wire_text_fn *text, void *ud);

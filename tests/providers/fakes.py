@@ -255,7 +255,7 @@ class Chat(Fake):
 class Responses(Fake):
     path = "/v1/responses"
     known = {"model", "instructions", "input", "tools", "tool_choice", "parallel_tool_calls", "max_output_tokens", "include", "store", "stream",
-             "prompt_cache_key"}
+             "prompt_cache_key", "reasoning"}
 
     def check(self, body: dict) -> None:
         need(body.get("store") is False, "nothing may be stored", "store")
@@ -330,7 +330,7 @@ class Responses(Fake):
 
 class Anthropic(Fake):
     path = "/v1/messages"
-    known = {"model", "max_tokens", "system", "messages", "tools", "tool_choice", "stream", "stop_sequences"}
+    known = {"model", "max_tokens", "system", "messages", "tools", "tool_choice", "stream", "stop_sequences", "thinking", "output_config"}
 
     def check_key(self, h: BaseHTTPRequestHandler) -> None:
         need(h.headers.get("anthropic-version") == "2023-06-01", "anthropic-version: header is required")
@@ -409,10 +409,63 @@ class Anthropic(Fake):
         return json.dumps({"type": "message", "role": "assistant", "content": self.blocks(r), "stop_reason": "tool_use" if r.calls else "end_turn", "usage": usage}).encode()
 
 
+# ---- Ollama ----
+
+
+class Ollama(Fake):
+    path = "/api/chat"
+    known = {"model", "messages", "tools", "stream", "think", "options"}
+    window = 0  # num_ctx that it grants at most, 0: what is asked for; longer talks lose their front without a word
+
+    @property
+    def url(self) -> str:
+        return super().url.removesuffix("/v1")
+
+    def refusal(self, message: str, param: str | None) -> dict:
+        return {"error": message}
+
+    def check(self, body: dict) -> None:
+        need(isinstance(body.get("stream"), bool), "stream must be said")
+        need(set(body["options"]) <= {"num_ctx", "num_predict", "stop"} and body["options"].get("num_ctx", 0) >= 1024, "options: num_ctx is needed")
+        need(body.get("think", True) in (True, False, "low", "medium", "high"), f"invalid think value: {body.get('think')}")
+        waiting: list[str] = []
+        for i, m in enumerate(body["messages"]):
+            need(m["role"] in ("system", "user", "assistant", "tool") and isinstance(m["content"], str), f"messages[{i}]: malformed")
+            if m["role"] == "tool":
+                need(waiting and m["tool_name"] == waiting.pop(0), f"messages[{i}]: no call of {m.get('tool_name')} waits for this result")
+                not_blank(m["content"], f"messages[{i}]")
+                continue
+            need(not waiting, f"messages[{i}]: results are missing for {waiting}")
+            for c in m.get("tool_calls", []):
+                need(set(c) == {"function"} and isinstance(c["function"]["arguments"], dict), f"messages[{i}]: arguments must be an object")
+                waiting.append(c["function"]["name"])
+        need(not waiting, f"results are missing for {waiting}")
+
+    def pieces_of(self, r: Reply, body: dict) -> list[dict]:
+        out: list[dict] = [{"thinking": p, "content": ""} for p in pieces(r.thinking)] + [{"content": p} for p in pieces(r.text)]
+        out += [{"content": "", "tool_calls": [{"function": {"name": n, "arguments": a}}]} for n, a in r.calls]
+        return out
+
+    def end(self, r: Reply, body: dict) -> dict:
+        a, _, b = r.usage
+        if self.window:
+            a = min(a, self.window)
+        return {"done": True, "done_reason": "stop", "total_duration": 1, "prompt_eval_count": a, "eval_count": b}
+
+    def stream(self, r: Reply, body: dict) -> bytes:
+        lines = [{"model": "m", "message": {"role": "assistant", **p}, "done": False} for p in self.pieces_of(r, body)]
+        lines.append({"model": "m", "message": {"role": "assistant", "content": ""}} | self.end(r, body))
+        return "".join(json.dumps(x, ensure_ascii=False) + "\n" for x in lines).encode()
+
+    def whole(self, r: Reply, body: dict) -> bytes:
+        m = {"role": "assistant", "content": r.text, "thinking": r.thinking, "tool_calls": [{"function": {"name": n, "arguments": a}} for n, a in r.calls]}
+        return json.dumps({"model": "m", "message": {k: v for k, v in m.items() if v or k == "content"} | {"role": "assistant"}} | self.end(r, body)).encode()
+
+
 # ---- the other end ----
 
-DIALECTS: dict[str, type[Fake]] = {"chat": Chat, "responses": Responses, "anthropic": Anthropic}
-SOURCES = ["src/base/*.c", "src/io/*.c", "src/model/sse.c", "src/model/wire*.c", "src/model/openai_*.c", "src/model/anthropic.c",
+DIALECTS: dict[str, type[Fake]] = {"chat": Chat, "responses": Responses, "anthropic": Anthropic, "ollama": Ollama}
+SOURCES = ["src/base/*.c", "src/io/*.c", "src/model/sse.c", "src/model/wire*.c", "src/model/openai_*.c", "src/model/anthropic.c", "src/model/ollama.c",
            "src/model/fence.c", "src/model/provider*.c", "src/core/transcript.c", "tests/providers/talk.c"]
 
 

@@ -171,7 +171,8 @@ static void one_line(struct talk *t, const char *text)
 
 static const struct model_ops *find_ops(const char *name)
 {
-    static const struct model_ops *const all[] = { &model_openai_chat, &model_openai_responses, &model_anthropic };
+    static const struct model_ops *const all[] = { &model_openai_chat, &model_openai_responses, &model_anthropic,
+                                                  &model_ollama };
     for (size_t i = 0; i < countof(all); i++)
         if (strcmp(all[i]->name, name) == 0)
             return all[i];

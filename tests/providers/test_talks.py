@@ -41,6 +41,7 @@ def script_of(*replies: Reply) -> Callable[[dict], Reply]:
 
 class Base(unittest.TestCase):
     dialect = "chat"
+    cached = 64
 
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory(prefix="sandbook-test-")
@@ -90,7 +91,7 @@ class EachDialect:
             self.assertEqual(a["text"], f"Answer {n} – ü 😱")
             self.assertEqual(a["steps"], 3 if n % 3 == 0 else 2)
             self.assertEqual([json.loads(c)["code"][:6] for c in a["calls"]], ["print("] * (a["steps"] - 1))
-            self.assertEqual((a["in"], a["cached"], a["out"]), (100, 64, 20))
+            self.assertEqual((a["in"], a["cached"], a["out"]), (100, self.cached, 20))
         self.assertEqual(fake.faults, [])
         self.assertEqual(len(fake.requests), sum(3 if n % 3 == 0 else 2 for n in range(1, TURNS + 1)))
         return fake
@@ -101,7 +102,7 @@ class EachDialect:
 
     def test_twenty_turns_without_streaming_break_no_rule(self) -> None:
         fake = self.conversation(stream="no")
-        self.assertTrue(all("stream" not in r for r in fake.requests))
+        self.assertFalse(any(r.get("stream") for r in fake.requests))
 
     def test_each_request_begins_as_the_one_before_so_that_prefixes_are_cached(self) -> None:
         fake = self.conversation()
@@ -169,7 +170,8 @@ class EachDialect:
         for body in (b'{"error":{"message":"boom","code":502}}', b'data: {"error":{"message":"boom"}}\n\n',
                      b'event: error\ndata: {"type":"error","error":{"type":"api_error","message":"boom"}}\n\n'):
             a = self.one(Reply(body=body))
-            self.assertIn("boom", a["error"])
+            if body.startswith(b"{") or self.dialect != "ollama":  # no events there
+                self.assertIn("boom", a["error"])
             self.assertEqual(a["kind"], "net")
 
     def test_a_stream_that_breaks_can_be_tried_again(self) -> None:
@@ -275,7 +277,7 @@ class EachDialect:
 
     def test_optional_fields_are_dropped_one_refusal_each_and_remembered(self) -> None:
         optional = {"chat": ("stream_options", "parallel_tool_calls", "prompt_cache_key", "tool_choice"),
-                    "responses": ("include", "parallel_tool_calls", "prompt_cache_key"), "anthropic": ("tool_choice",)}[self.dialect]
+                    "responses": ("include", "parallel_tool_calls", "prompt_cache_key"), "anthropic": ("tool_choice",), "ollama": ()}[self.dialect]
         fake = self.fake(script_of(Reply(text="good")), refuses=optional)
         t = self.talk(fake)
         self.assertEqual(t.say("Q?")["text"], "good")
@@ -320,6 +322,14 @@ class ChatTalks(EachDialect, Base):
         self.assertEqual(t.say("Q?")["text"], "good")
         self.assertEqual(fake.requests[1]["max_tokens"], 1032)
 
+    def test_effort_and_the_role_of_the_system_message_are_said_as_configured(self) -> None:
+        fake = self.fake(script_of(Reply(text="x")))
+        self.talk(fake, effort="low", system_role="developer").say("Q?")
+        self.assertEqual((fake.requests[0]["reasoning_effort"], fake.requests[0]["messages"][0]["role"]), ("low", "developer"))
+        fake = self.fake(script_of(Reply(text="x")), refuses=("reasoning_effort",))
+        self.assertEqual(self.talk(fake, effort="low", system_role="user").say("Q?")["text"], "x")
+        self.assertEqual([m["role"] for m in fake.requests[1]["messages"]], ["user"])
+
     def test_reasoning_and_tools_that_do_not_go_together_turn_reasoning_off(self) -> None:
         def script(body: dict) -> Reply:
             need(body.get("reasoning_effort") == "none", "Function tools with reasoning_effort are not supported for m in /v1/chat/completions. "
@@ -355,6 +365,11 @@ class ChatTalks(EachDialect, Base):
 class ResponsesTalks(EachDialect, Base):
     dialect = "responses"
 
+    def test_effort_is_said_as_configured(self) -> None:
+        fake = self.fake(script_of(Reply(text="x")))
+        self.talk(fake, effort="low").say("Q?")
+        self.assertEqual(fake.requests[0]["reasoning"], {"effort": "low"})
+
     def test_encrypted_reasoning_is_asked_for_and_nothing_is_stored(self) -> None:
         fake = self.fake(script_of(Reply(text="x")))
         self.talk(fake).say("Q?")
@@ -363,6 +378,14 @@ class ResponsesTalks(EachDialect, Base):
 
 class AnthropicTalks(EachDialect, Base):
     dialect = "anthropic"
+
+    def test_thinking_and_effort_are_said_as_configured_and_dropped_when_named(self) -> None:
+        fake = self.fake(script_of(Reply(text="x")))
+        self.talk(fake, effort="low", thinking="on").say("Q?")
+        self.assertEqual((fake.requests[0]["thinking"], fake.requests[0]["output_config"]), ({"type": "adaptive"}, {"effort": "low"}))
+        fake = self.fake(script_of(Reply(text="x")), refuses=("thinking", "output_config"))
+        self.assertEqual(self.talk(fake, effort="low", thinking="off").say("Q?")["text"], "x")
+        self.assertEqual(len(fake.requests), 3)
 
     def test_less_room_for_the_answer_is_taken_when_the_server_names_it(self) -> None:
         def script(body: dict) -> Reply:
@@ -385,6 +408,52 @@ class AnthropicTalks(EachDialect, Base):
         for r in fake.requests:
             self.assertIn("cache_control", r["system"][-1])
             self.assertIn("cache_control", r["messages"][-1]["content"][-1])
+
+
+class OllamaTalks(EachDialect, Base):
+    dialect = "ollama"
+    cached = 0  # it does not say
+
+    test_a_refusal_without_reason_gets_one_plain_try = None  # nothing of a request is optional
+    test_the_last_word_keeps_tools_but_forbids_them = None  # it can't: below
+
+    def test_the_window_is_asked_for_and_results_name_their_tool(self) -> None:
+        fake = self.fake(work())
+        self.talk(fake, context="12000", max_output="500").say("Q?")
+        self.assertEqual(fake.requests[0]["options"], {"num_ctx": 12000, "num_predict": 500})
+        self.assertEqual(fake.requests[1]["messages"][-1]["tool_name"], "run_python")
+
+    def test_thinking_is_said_as_configured_and_dropped_when_the_model_has_none(self) -> None:
+        for settings, think in (({}, None), ({"thinking": "on"}, True), ({"thinking": "off"}, False), ({"effort": "high"}, "high"), ({"effort": "none"}, False)):
+            with self.subTest(settings=settings):
+                fake = self.fake(script_of(Reply(text="x", thinking="hm")))
+                self.assertEqual(self.talk(fake, **settings).say("Q?")["text"], "x")
+                self.assertEqual(fake.requests[0].get("think"), think)
+
+        def script(body: dict) -> Reply:
+            need("think" not in body, '"m" does not support thinking')
+            return Reply(text="x")
+
+        fake = self.fake(script)
+        t = self.talk(fake, thinking="on")
+        self.assertEqual(t.say("Q?")["text"], "x")
+        self.assertEqual(t.say("Q?")["text"], "x")
+        self.assertEqual(len(fake.requests), 3)
+        t.close()
+        self.assertIn("model_setting_refused", t.log)
+
+    def test_tools_are_forbidden_by_leaving_them_out(self) -> None:
+        fake = self.fake(script_of(Reply(text="x")))
+        self.talk(fake).say("Q?", last=True)
+        self.assertNotIn("tools", fake.requests[0])
+
+    def test_a_front_that_was_dropped_is_noticed(self) -> None:
+        fake = self.fake(script_of(Reply(text="x", usage=(9000, 0, 1))))
+        fake.window = 1024
+        t = self.talk(fake)
+        t.say("word " * 8000)
+        t.close()
+        self.assertIn("model_lost_context", t.log)
 
 
 if __name__ == "__main__":

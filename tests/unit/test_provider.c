@@ -14,25 +14,36 @@ static void addresses_are_completed_only_where_something_is_missing(void **state
     (void)state;
     static const struct {
         const struct wire *wire;
-        const char *base, *url;
+        const char *base, *url, *version;
     } table[] = {
-        { &wire_chat, "http://127.0.0.1:8015/v1", "http://127.0.0.1:8015/v1/chat/completions" },
-        { &wire_chat, "http://127.0.0.1:8015/v1//", "http://127.0.0.1:8015/v1/chat/completions" },
-        { &wire_chat, "https://h/v1/chat/completions", "https://h/v1/chat/completions" },
-        { &wire_chat, "https://api.openai.com", "https://api.openai.com/v1/chat/completions" },
+        { &wire_chat, "http://127.0.0.1:8015/v1", "http://127.0.0.1:8015/v1/chat/completions", NULL },
+        { &wire_chat, "http://127.0.0.1:8015/v1//", "http://127.0.0.1:8015/v1/chat/completions", NULL },
+        { &wire_chat, "https://h/v1/chat/completions", "https://h/v1/chat/completions", NULL },
+        { &wire_chat, "https://api.openai.com", "https://api.openai.com/v1/chat/completions", NULL },
         { &wire_chat, "https://generativelanguage.googleapis.com/v1beta/openai",
-          "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions" },
-        { &wire_responses, "https://api.openai.com/v1", "https://api.openai.com/v1/responses" },
-        { &wire_anthropic, "https://api.anthropic.com", "https://api.anthropic.com/v1/messages" },
-        { &wire_anthropic, "https://api.anthropic.com/v1", "https://api.anthropic.com/v1/messages" },
-        { &wire_anthropic, "https://gateway/anthropic", "https://gateway/anthropic/v1/messages" },
-        { &wire_chat, "https://x.openai.azure.com", "https://x.openai.azure.com/openai/v1/chat/completions" },
-        { &wire_responses, "https://x.openai.azure.com/openai/v1", "https://x.openai.azure.com/openai/v1/responses" },
+          "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions", NULL },
+        { &wire_responses, "https://api.openai.com/v1", "https://api.openai.com/v1/responses", NULL },
+        { &wire_anthropic, "https://api.anthropic.com", "https://api.anthropic.com/v1/messages", NULL },
+        { &wire_anthropic, "https://api.anthropic.com/v1", "https://api.anthropic.com/v1/messages", NULL },
+        { &wire_anthropic, "https://gateway/anthropic", "https://gateway/anthropic/v1/messages", NULL },
+        { &wire_chat, "https://x.openai.azure.com", "https://x.openai.azure.com/openai/v1/chat/completions", NULL },
+        { &wire_responses, "https://x.openai.azure.com/openai/v1", "https://x.openai.azure.com/openai/v1/responses",
+          NULL },
         { &wire_chat, "https://x.openai.azure.com/openai/deployments/d",
-          "https://x.openai.azure.com/openai/deployments/d/chat/completions?api-version=2024-10-21" },
+          "https://x.openai.azure.com/openai/deployments/d/chat/completions?api-version=2024-10-21", NULL },
+        { &wire_chat, "https://x.openai.azure.com/openai/deployments/d",
+          "https://x.openai.azure.com/openai/deployments/d/chat/completions?api-version=2025-04-01-preview",
+          "2025-04-01-preview" },
+        { &wire_responses, "https://x.openai.azure.com",
+          "https://x.openai.azure.com/openai/v1/responses?api-version=preview", "preview" },
+        { &wire_ollama, "http://127.0.0.1:11434", "http://127.0.0.1:11434/api/chat", NULL },
+        { &wire_ollama, "http://127.0.0.1:11434/", "http://127.0.0.1:11434/api/chat", NULL },
+        { &wire_ollama, "http://127.0.0.1:11434/v1", "http://127.0.0.1:11434/api/chat", NULL },
+        { &wire_ollama, "http://127.0.0.1:11434/api", "http://127.0.0.1:11434/api/chat", NULL },
+        { &wire_ollama, "http://127.0.0.1:11434/api/chat", "http://127.0.0.1:11434/api/chat", NULL },
     };
     for (size_t i = 0; i < countof(table); i++) {
-        autofree char *url = provider_url(table[i].wire, table[i].base);
+        autofree char *url = provider_url(table[i].wire, table[i].base, table[i].version ? table[i].version : "");
         assert_string_equal(url, table[i].url);
     }
 }

@@ -189,6 +189,8 @@ static inline bool vector_is_of(const char *file, const struct wire *w)
         return false;
     if (strncmp(file, "an_", 3) == 0)
         return w == &wire_anthropic;
+    if (strncmp(file, "ol_", 3) == 0)
+        return w == &wire_ollama;
     return strncmp(file, "rs_", 3) == 0 ? w == &wire_responses : w == &wire_chat;
 }
 
