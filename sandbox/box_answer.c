@@ -130,6 +130,7 @@ const char *box_verdict(const struct box_session *s, const struct box_usage *use
     case BOX_CAUSE_MEMORY: return oom(s, used, why, n);
     case BOX_CAUSE_RESET:
     case BOX_CAUSE_BACK:
+    case BOX_CAUSE_RESTORE:
     case BOX_CAUSE_NONE:
     case BOX_CAUSES: break;
     }

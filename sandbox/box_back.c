@@ -21,7 +21,8 @@ void box_back_begin(struct box_session *s)
     struct box_request *r = &s->request;
     char why[600], there[440];
     if (r->to_previous && s->at.cell == s->base) {
-        refuse(s, "there is no cell before this state: the interpreter is a new one");
+        refuse(s, s->thawed ? "there is no cell before this state: it came from a checkpoint"
+                            : "there is no cell before this state: the interpreter is a new one");
         return;
     }
     if (r->to_previous)
@@ -41,7 +42,7 @@ void box_back_begin(struct box_session *s)
 struct box_copy *box_request_copy(const struct box_session *s)
 {
     const struct box_request *r = &s->request;
-    if (r->cause == BOX_CAUSE_RESET)
+    if (r->cause == BOX_CAUSE_RESET || r->cause == BOX_CAUSE_RESTORE)
         return NULL;
     if (r->cause == BOX_CAUSE_BACK) {
         struct box_copy *c = box_copy_find(s, r->back_to);
@@ -111,6 +112,7 @@ static void start_anew(struct box_session *s)
     if (!back)
         box_copies_clear(s); /* none leads here, and numbers must not mean two things */
     s->base = back ? r->back_to : s->at.cell;
+    s->thawed = false;
     s->at = (struct box_place){ s->base, s->base, s->base };
 }
 

@@ -55,7 +55,7 @@ struct box_copy *box_copy_nearest(const struct box_session *s)
 
 bool box_copy_is_fresh(const struct box_session *s, uint32_t cell)
 {
-    return cell == 0 || cell == s->base;
+    return cell == 0 || (cell == s->base && !s->thawed);
 }
 
 void box_copy_list(const struct box_session *s, char *out, size_t n)

@@ -12,7 +12,7 @@
  *
  * One request, as the daemon sees it:
  *
- *   -> BOX_CELL | BOX_CALL | BOX_PUT          (request number chosen by the daemon, never 0)
+ *   -> BOX_CELL | BOX_CALL | BOX_PUT ...      (request number chosen by the daemon, never 0)
  *   <- BOX_OUTPUT*                            what the code printed, as it comes
  *   <- BOX_FILE*                              a file that is new or changed, with a descriptor to read it
  *   <- BOX_CLAIM?                             the head's own account, relayed (absent when the head died)
@@ -52,6 +52,11 @@ enum box_frame_type {
     BOX_RESET,  /* no payload: a new interpreter; files stay, copies go -> BOX_DONE */
     BOX_BACK,   /* JSON {"cell"}: the state after that cell, or, without it, the one before the last cell; files stay.
                      Cell 0: a new interpreter, copies stay. -> BOX_CLAIM (notes: what is gone), BOX_DONE */
+    BOX_CHECKPOINT, /* JSON {"op":"checkpoint","variable_max","total_max","budget_ms","timeout_ms","grace_ms"} and one descriptor,
+                     a pipe to write to: the variables as bytes go there, all of them before the claim -> BOX_CLAIM, BOX_DONE */
+    BOX_RESTORE,    /* JSON {"op":"restore","from","bytes","number","budget_ms","timeout_ms","grace_ms"} and one descriptor, a file to
+                     read: a new interpreter gets the variables that lie there; files stay, copies go, and the session is after
+                     cell `number` -> BOX_CLAIM, BOX_DONE */
 
     /* keeper -> daemon */
     BOX_READY =
@@ -120,7 +125,7 @@ struct box_frame {
  *   vars     -> {"vars":[{"name","type","detail"}]}
  *   intake   {"name"}: unpack /mnt/data/<name> if it is an archive, then profile it -> {"profiles":[profile...]}
  *   profile  {"path","as"}: profile one file -> {"profiles":[profile]}
- * Reserved: checkpoint, restore.
+ *   checkpoint, restore   as BOX_CHECKPOINT and BOX_RESTORE -> {"report","python"}: docs/checkpoints.md
  *
  * BOX_CLAIM of a cell:
  *   {"status":"ok|error","result":{"text/plain","text/html"}|null,

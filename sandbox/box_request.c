@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include "box_check.h"
+#include "box_checkpoint.h"
 #include "box_copy.h"
 #include "box_fd.h"
 #include "box_limit.h"
@@ -67,11 +68,13 @@ static int understand(struct box_request *r, struct err *e)
     r->timeout_ms = json_int_or(v, "timeout_ms", TIMEOUT_MS);
     r->grace_ms = json_int_or(v, "grace_ms", GRACE_MS);
     r->number = (uint32_t)cell_number(v, "number");
-    r->moves = r->type == BOX_CELL || strcmp(json_str_or(v, "op", ""), "restore") == 0;
+    r->moves = r->type == BOX_CELL || r->type == BOX_RESTORE;
     r->to_previous = json_type(json_get(v, "cell")) == JSON_NULL;
     r->back_to = (uint32_t)cell_number(v, "cell");
     if (r->timeout_ms < 1 || r->grace_ms < 0)
         return err_set(e, ERR_DATA, "timeout_ms and grace_ms are milliseconds");
+    if (r->type == BOX_CHECKPOINT || r->type == BOX_RESTORE)
+        return box_checkpoint_check(r, v, e);
     if (r->type != BOX_PUT)
         return 0;
     if (json_str(v, "name", &name, e) < 0)
@@ -136,6 +139,8 @@ void box_session_frame(struct box_session *s, struct box_msg *msg)
     case BOX_CALL:
     case BOX_PUT:
     case BOX_RESET:
+    case BOX_CHECKPOINT:
+    case BOX_RESTORE:
     case BOX_BACK: request_frame(s, msg); break;
     case BOX_CANCEL: box_request_interrupt(s, BOX_CAUSE_CANCEL); break;
     case BOX_CLOSE:
@@ -168,7 +173,7 @@ static int64_t run_due(const struct box_session *s, int64_t now_ms, int64_t limi
 void box_request_begin(struct box_session *s)
 {
     struct box_request *r = &s->request;
-    if (r->id == 0 || r->started || s->state != BOX_ST_IDLE)
+    if (r->id == 0 || r->started || s->state != BOX_ST_IDLE || box_restore_renews(s))
         return;
     r->started = true;
     r->started_us = box_now_us();
@@ -184,7 +189,10 @@ void box_request_begin(struct box_session *s)
         box_group_reset_peak(&s->group);
         r->before = box_group_usage(&s->group);
         box_session_enter(s, BOX_ST_RUN, run_due(s, time_mono_ms(), r->timeout_ms));
-        box_send_text(&s->head.link, r->type, s->id, r->id, &r->body);
+        if (r->type == BOX_CHECKPOINT || r->type == BOX_RESTORE)
+            box_checkpoint_send(s);
+        else
+            box_send_text(&s->head.link, r->type, s->id, r->id, &r->body);
         box_session_stall(s, s->keeper->stalled);
     }
 }
@@ -350,7 +358,9 @@ void box_request_claimed(struct box_session *s)
         .start_us = r->started_us - r->received_us,
     };
     const bool moves = r->moves;
-    if (moves)
+    if (r->type == BOX_RESTORE)
+        box_restore_arrived(s, r->number);
+    else if (moves)
         move_on(s, r->number);
     box_part_clear(&s->head.claim);
     box_request_clear(r);
@@ -365,7 +375,7 @@ void box_request_died(struct box_session *s)
 {
     struct box_request *r = &s->request;
     int signo = 0;
-    if (r->judged)
+    if (r->judged || r->cause == BOX_CAUSE_RESTORE)
         return;
     if (r->id == 0 || !r->started) { /* between two requests, or while one waited */
         s->died_idle = true;

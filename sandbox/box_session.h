@@ -38,6 +38,7 @@ enum box_cause {
     BOX_CAUSE_MEMORY, /* the watchdog, where there is no control group */
     BOX_CAUSE_RESET,
     BOX_CAUSE_BACK,
+    BOX_CAUSE_RESTORE, /* another interpreter for it; then it runs */
     BOX_CAUSES,
 };
 
@@ -90,9 +91,9 @@ struct box_request {
     uint64_t printed_bytes;
     struct box_usage before;
     int64_t watched_bytes; /* peak seen by the watchdog */
+    int fd; /* BOX_PUT, BOX_CHECKPOINT, BOX_RESTORE */
     /* BOX_PUT */
     char *name;
-    int fd;
     int worker_pidfd;
     struct box_source *worker_src;
 };
@@ -121,6 +122,7 @@ struct box_session {
     struct box_place at;
     uint32_t before_death;   /* where it was when its head ended */
     uint32_t base;           /* after this cell the interpreter was a new one */
+    bool thawed;             /* and had the variables of a checkpoint */
     struct box_copy *copies; /* parked, newest first */
     struct box_copy *coming; /* the head was asked for it */
     struct box_copy *waking; /* one of copies */

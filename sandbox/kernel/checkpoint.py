@@ -1,4 +1,4 @@
-"""Checkpoints: a session written to a file inside the box, and thawed in the head of a new one.
+"""Checkpoints: a session written down inside its box, and thawed in the head of a new one.
 
     dump(shell, fd)     -> report       checkpoint_save
     load(shell, fd)     -> report       checkpoint_thaw
@@ -8,12 +8,14 @@ A report says what is there and what is not, each with its reason, in words for 
 
     {"kept": 12, "bytes": 10485760, "lost": [{"name", "type", "why"}], "notes": [...], "error": null}
 
-A checkpoint is a program, as every pickle is: it may only be read inside a box of the session that wrote it.
-Who owns it and that nobody changed it is the keeper's to know, with a key that no box sees.
+The bytes go through a descriptor that comes with the request and is closed with it; no path is ever named. A
+checkpoint is a program, as every pickle is: it may only be read inside a box of the session that wrote it.
+Who owns it and that nobody changed it is the daemon's to know, with a key that no box sees.
 """
 
 import contextlib
-import os
+import ctypes
+import platform
 from collections.abc import Iterator
 
 from .checkpoint_save import Limits, dump
@@ -22,42 +24,42 @@ from .shell import shell
 
 __all__ = ["Limits", "dump", "load", "op_checkpoint", "op_restore"]
 
+_GET_DUMPABLE, _SET_DUMPABLE = 3, 4
+_prctl = ctypes.CDLL(None).prctl
+
 
 def op_checkpoint(context, spec: dict) -> dict:
-    """BOX_CALL {"op":"checkpoint","path":…} -> {"report":…}
+    """BOX_CHECKPOINT with what takes the bytes, a pipe -> {"report":…, "python":…}
 
-    `path`: where the keeper wants it; the folder has to exist. Nothing is there until all of it is.
     "variable_max", "total_max" (bytes) and "budget_ms": see `Limits`.
     """
     limits = Limits.of(spec)
-    with _appearing(spec["path"]) as fd:
-        report = dump(shell(), fd, limits=limits, data_dir=context.data_dir)
-    return {"report": report}
+    with _ours_alone():
+        report = dump(shell(), _the_one(context), limits=limits, data_dir=context.data_dir)
+    return {"report": report, "python": platform.python_version()}
 
 
 def op_restore(context, spec: dict) -> dict:
-    """BOX_CALL {"op":"restore","path":…} -> {"report":…}; its "error" says why nothing was changed."""
-    fd = os.open(spec["path"], os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    try:
-        seconds = spec.get("budget_ms", 30_000) / 1000
-        return {"report": load(shell(), fd, data_dir=context.data_dir, seconds=seconds)}
-    finally:
-        os.close(fd)
+    """BOX_RESTORE with a file; "from" and "bytes": where in it -> {"report":…}; its "error" says why nothing was changed."""
+    place = {"at": int(spec.get("from", 0)), "size": int(spec["bytes"]) if "bytes" in spec else None}
+    seconds = spec.get("budget_ms", 30_000) / 1000
+    with _ours_alone():
+        report = load(shell(), _the_one(context), data_dir=context.data_dir, seconds=seconds, **place)
+    return {"report": report}
+
+
+def _the_one(context) -> int:
+    if len(context.fds) != 1:
+        raise ValueError("a checkpoint needs one descriptor")
+    return context.fds[0]
 
 
 @contextlib.contextmanager
-def _appearing(path: str) -> Iterator[int]:
-    """A new file beside `path` that takes its place at the end, or is gone."""
-    folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name}.{os.getpid()}.part")
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(temporary)  # of a head that was killed and had our number
-    fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+def _ours_alone() -> Iterator[None]:
+    """Other processes of the session can't open this one's descriptors by way of /proc meanwhile."""
+    before = _prctl(_GET_DUMPABLE, 0, 0, 0, 0)
+    _prctl(_SET_DUMPABLE, 0, 0, 0, 0)
     try:
-        yield fd
-        os.rename(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+        yield
     finally:
-        os.close(fd)
+        _prctl(_SET_DUMPABLE, 1 if before == 1 else 0, 0, 0, 0)

@@ -70,7 +70,7 @@ class Limits:
 
 
 def dump(shell: Shell, fd: int, *, limits: Limits | None = None, data_dir: str = "/mnt/data") -> dict:
-    """`fd`: a regular file, open for reading and writing. What was in it is gone; what is raised leaves it unfinished."""
+    """`fd`: a pipe, or a file to be written from where it stands. What is raised leaves it unfinished."""
     work = _Dump(shell, fd, limits or Limits(), data_dir)
     with unnoticed(), not_collecting():
         return work.run()

@@ -25,9 +25,11 @@ from .figures import figures
 from .shell import Shell
 
 
-def load(shell: Shell, fd: int, *, data_dir: str = "/mnt/data", seconds: float = 30.0) -> dict:
-    """`fd`: a regular file. -> the report; its "error" says why nothing was changed."""
-    work = _Load(shell, fd, data_dir)
+def load(
+    shell: Shell, fd: int, *, data_dir: str = "/mnt/data", seconds: float = 30.0, at: int = 0, size: int | None = None
+) -> dict:
+    """`fd`: a regular file, `size` bytes of it from `at` on. -> the report; its "error" says why nothing was changed."""
+    work = _Load(shell, lambda: Reader(fd, at, size), data_dir)
     try:
         with saving.unnoticed(), saving.not_collecting(), Clock(seconds) as clock:
             work.read(clock)
@@ -40,8 +42,8 @@ def load(shell: Shell, fd: int, *, data_dir: str = "/mnt/data", seconds: float =
 
 
 class _Load:
-    def __init__(self, shell: Shell, fd: int, data_dir: str):
-        self._shell, self._fd, self._data_dir = shell, fd, data_dir
+    def __init__(self, shell: Shell, reader: Callable[[], Reader], data_dir: str):
+        self._shell, self._reader, self._data_dir = shell, reader, data_dir
         self._anchors = checkpoint_shell.anchors(shell)
         self.report = {"kept": 0, "bytes": 0, "lost": [], "notes": [], "error": None}
         self._changed: list[str] = []
@@ -60,10 +62,10 @@ class _Load:
     # Reading
 
     def read(self, clock: Clock) -> None:
-        reader = Reader(self._fd)
+        reader = self._reader()
         self._check(reader.head)
         self._kept_then = reader.report
-        self.report["bytes"] = os.fstat(self._fd).st_size
+        self.report["bytes"] = reader.size
         before = _Before(self._shell)
         try:
             if not self._went_well(clock, reader):

@@ -30,7 +30,7 @@ from .streams import Streams
 __builtins__ = dict(vars(builtins))
 
 CUT_SHORT = "drawing the figures was interrupted"
-_exit = os._exit
+_exit, _close = os._exit, os.close
 
 
 class Head:
@@ -46,7 +46,7 @@ class Head:
         self._copies = Copies(channel, self._streams, self._shell.user_ns)
         self._poll = select.poll()
         self._poll.register(channel.fileno(), select.POLLIN)
-        self._answers: dict[int, Callable[[dict], dict]] = {frames.CELL: self._cell, frames.CALL: self._call}
+        self._answers: dict[int, Callable[[dict, tuple[int, ...]], dict]] = {frames.CELL: self._cell, frames.CALL: self._call}
 
     def serve(self) -> None:
         self._gate.install()
@@ -59,7 +59,10 @@ class Head:
             if request.type == frames.COPY:
                 self._copies.leave(request)
                 continue
-            self._channel.send(frames.CLAIM, request.request, _claim(self._answer(request)))
+            answer = _claim(self._answer(request))
+            for fd in request.fds:
+                _close(fd)
+            self._channel.send(frames.CLAIM, request.request, answer)
 
     def _wait(self) -> None:
         while True:
@@ -84,7 +87,7 @@ class Head:
             raise frames.ProtocolError(f"frame type {request.type}")
         spec = frames.decode(request.payload)
         try:
-            return answer(spec)
+            return answer(spec, request.fds)
         except frames.ProtocolError:
             raise
         except BaseException as error:  # ours, or a signal handler of the person's that raised in our code
@@ -93,7 +96,7 @@ class Head:
 
     # A cell
 
-    def _cell(self, spec: dict) -> dict:
+    def _cell(self, spec: dict, fds: tuple[int, ...]) -> dict:
         number, code = spec.get("number"), spec.get("code")
         if type(number) is not int or type(code) is not str or len(code) > frames.CODE_MAX:
             raise frames.ProtocolError("a cell needs a number and code")
@@ -152,9 +155,9 @@ class Head:
 
     # Other requests
 
-    def _call(self, spec: dict) -> dict:
+    def _call(self, spec: dict, fds: tuple[int, ...]) -> dict:
         current.cell = Cell(data_dir=self._data_dir)
-        context = ops.Context(self._shell.user_ns, self._shell.user_ns_hidden, self._data_dir)
+        context = ops.Context(self._shell.user_ns, self._shell.user_ns_hidden, self._data_dir, fds)
         try:
             return {"status": "ok", "error": None, **self._gate.run(ops.run, context, spec)}
         except BaseException as error:

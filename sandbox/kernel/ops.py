@@ -19,6 +19,7 @@ class Context:
     namespace: dict
     hidden: dict
     data_dir: str
+    fds: tuple[int, ...] = ()  # that came with the request; closed after it
 
 
 def _vars(context: Context, spec: dict) -> dict:

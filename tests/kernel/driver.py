@@ -168,14 +168,15 @@ class Session:
 
     # Sending
 
-    def send(self, kind: int, spec: dict, part_max: int = FRAME_MAX - HEAD.size) -> None:
+    def send(self, kind: int, spec: dict, part_max: int = FRAME_MAX - HEAD.size, fds: tuple[int, ...] = ()) -> None:
         payload = json.dumps(spec).encode()
         self.request += 1
         self.printed = {"stdout": b"", "stderr": b""}
         for start in range(0, len(payload), part_max):
             part = payload[start : start + part_max]
             more = MORE if start + part_max < len(payload) else 0
-            self.channel.send(HEAD.pack(MAGIC, VERSION, kind, more, 7, self.request, len(part)) + part)
+            frame = HEAD.pack(MAGIC, VERSION, kind, more, 7, self.request, len(part)) + part
+            socket.send_fds(self.channel, [frame], [] if start else list(fds))
 
     def start(self, code: str, **options) -> None:
         self.number += 1
@@ -246,8 +247,8 @@ class Session:
         reply.took_ms = 1e3 * (time.perf_counter() - began)
         return reply
 
-    def call(self, op: str, **arguments) -> Reply:
-        self.send(CALL, {"op": op, "timeout_ms": 1000, "grace_ms": 500, **arguments})
+    def call(self, op: str, fds: tuple[int, ...] = (), **arguments) -> Reply:
+        self.send(CALL, {"op": op, "timeout_ms": 1000, "grace_ms": 500, **arguments}, fds=fds)
         return self.finish()
 
     # Files

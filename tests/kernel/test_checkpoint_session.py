@@ -159,7 +159,7 @@ class Surroundings(CheckpointTest):
         self.ok("a = 1")
         self.save()
         self.ok("a = 2; b = 3")
-        self.assertIsNone(self.session.call("restore", path=self.path)["report"]["error"])
+        self.assertIsNone(self.restore()["report"]["error"])
         self.true("a == 1", "'b' not in globals()")
 
     def test_timers_and_handlers_of_the_person_go_on(self):
