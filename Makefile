@@ -20,12 +20,20 @@ O         := build/$(flavour)
 K         := build/$(tag)keeper
 
 # ---- what it stands on -------------------------------------------------------------------------------------------------------
-PKGS      := libcurl libcjson sqlite3 libutf8proc md4c
+PKGS      := libcurl libcjson sqlite3 libutf8proc md4c libcrypto
 KEEPER_PKGS := libcjson libutf8proc libseccomp
 QUERY_PKGS := libcjson libutf8proc sqlite3 libpq
-pkg_deb    = libcurl=libcurl4-openssl-dev libcjson=libcjson-dev sqlite3=libsqlite3-dev \
-             libutf8proc=libutf8proc-dev libseccomp=libseccomp-dev libarchive=libarchive-dev libpng=libpng-dev libpq=libpq-dev \
-             md4c=libmd4c-dev
+pkg_deb    = \
+             libarchive=libarchive-dev \
+             libcjson=libcjson-dev \
+             libcrypto=libssl-dev \
+             libcurl=libcurl4-openssl-dev \
+             libpng=libpng-dev \
+             libpq=libpq-dev \
+             libseccomp=libseccomp-dev \
+             libutf8proc=libutf8proc-dev \
+             md4c=libmd4c-dev \
+             sqlite3=libsqlite3-dev
 missing   := $(strip $(foreach p,$(PKGS) libseccomp libarchive libpng libpq,$(shell pkg-config --exists $p || echo $p)))
 # These goals install what is missing, or need none of it.
 goals     := $(filter-out demo check image image-save image-load fmt floors clean,$(or $(MAKECMDGOALS),all))

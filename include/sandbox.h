@@ -29,7 +29,13 @@ enum box_op {
      * state is not there any more, with the cells that are, in words */
     BOX_OP_UNDO,
     BOX_OP_BRANCH,
+    /* The variables as bytes, which go to `bytes` as they come; number, timeout_ms, max_bytes. What they are is the box's own affair:
+     * they are a program, to be kept where nobody changes them and to be given to a box of the same session only.
+     * reply = {"kept":12,"bytes":10485760,"lost":[{"name","type","why"}],"notes":["..."],"python":"3.13.5"}: what is not among
+     * them is in lost. ERR_STORE and what else bytes() failed with. The variables stay as they are in any case */
     BOX_OP_CHECKPOINT,
+    /* fd (borrowed until done), from, bytes: a new interpreter gets the variables that lie there; files stay; states of the past go.
+     * number: the cell that they are after. reply as above; ERR_DATA: nothing came back, and the interpreter is a new one */
     BOX_OP_RESTORE,
 };
 
@@ -41,6 +47,7 @@ struct box_request {
     int fd;
     int number;
     int64_t timeout_ms; /* 0: the configured one */
+    int64_t from, bytes, max_bytes;
 };
 
 struct box_reply {
@@ -51,6 +58,8 @@ struct box_reply {
 struct box_events {
     /* Optional: raw progress, scrubbed; borrowed, not NUL-terminated. Stream 1 or 2. */
     void (*output)(void *ud, int stream, const char *text, size_t n);
+    /* BOX_OP_CHECKPOINT: borrowed. -1: no more is wanted, and e is what done() gets. */
+    int (*bytes)(void *ud, const char *data, size_t n, struct err *e);
     /* One of r, e is NULL. e: ERR_SANDBOX, the sandbox failed, not the code; other ops than a cell also: ERR_DATA, what was
      * given cannot be worked on (the box ran into a limit, or says so itself), ERR_TIMEOUT, ERR_REFUSED (cancelled).
      * Last call; the next ask, and close, are allowed inside it. */
@@ -64,7 +73,8 @@ struct sandbox_ops {
     must_check int (*start)(struct sandbox **out, struct loop *l, const struct conf *c,
                             void (*ready)(void *ud, const struct err *e), void *ud, struct err *e);
     void (*stop)(struct sandbox *s); /* closes every box, ends the keeper; no callback after it; NULL is fine */
-    /* What ready found: {"tier","features","problems"}; borrowed; NULL before ready. */
+    /* What ready found: {"tier","features","problems","image"}; image: which one boxes are made of, for checkpoints. Borrowed;
+     * NULL before ready. */
     const struct json *(*report)(const struct sandbox *s);
     /* Try the escapes: note() for each, then done(). */
     must_check int (*check)(struct sandbox *s,
@@ -88,13 +98,14 @@ struct sandbox_ops {
 extern const struct sandbox_ops sandbox_native, sandbox_fake;
 
 /* ---- the scripted one, for tests and for machines that cannot box ----
- * One JSON object a line, used up in order by the requests of its op ("op": cell, put, intake, vars, reset, undo, branch; absent: cell).
+ * One JSON object a line, used up in order by the requests of its op ("op": cell, put, intake, vars, reset, undo, branch, checkpoint,
+ * restore; absent: cell).
  * A cell line has the keys of `sandbook cells --json`, all optional; figures and files are written into out_dir ("content":
  * text of a file). Any line: "delay_ms" on the loop's clock, "output" progress told before, "hang": true until cancelled,
- * "fail": "words" of an ERR_SANDBOX, "lost": true then also loses the box. Other ops answer with the line itself. With no
+ * "content" of a checkpoint: its bytes. "fail": "words" of an ERR_SANDBOX, "lost": true then also loses the box. Other ops answer with the line itself. With no
  * line left: an empty ok. A line that is no JSON object aborts. Forgets what was there and what was asked. */
 void sandbox_fake_script(const char *json_lines);
 /* The i-th request since, oldest first: "cell CODE", "put NAME", "intake NAME", "vars", "reset", "undo NUMBER",
- * "branch NUMBER"; NULL: fewer. Borrowed. */
+ * "branch NUMBER", "checkpoint", "restore NUMBER CONTENT"; NULL: fewer. Borrowed. */
 const char *sandbox_fake_asked(size_t i);
 #endif

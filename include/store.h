@@ -4,9 +4,10 @@
  * 16 hex digits. Strings handed out are owned by the struct that holds them (x_clear) . Every failure is ERR_STORE;
  * "no space left" is named as such.
  *
- *   data_dir/sandbook.db             inbox outbox sessions turns cells files usage
+ *   data_dir/sandbook.db             inbox outbox sessions turns cells files checkpoints usage
  *   data_dir/sessions/<id>/files/    what people sent, one folder a file id: <file id>/<name>
  *   data_dir/sessions/<id>/out/      what cells made
+ *   data_dir/sessions/<id>/checkpoints/   variables of sessions, sealed with data_dir/checkpoint.key
  */
 #ifndef STORE_H
 #define STORE_H
@@ -52,6 +53,7 @@ struct session_row {
     char *platform, *room, *thread; /* thread NULL: the room as a whole */
     int64_t created_ms, used_ms;
     int cells; /* number of the last cell */
+    int base;  /* the cell after which its variables are; 0: it has none */
 };
 void session_row_clear(struct session_row *r);
 /* The one of (platform, room, thread), made when absent. Also makes its folders. */
@@ -59,6 +61,8 @@ must_check int store_session_get(struct store *s, const char *platform, const ch
                                  struct session_row *out, bool *made, struct err *e);
 must_check int store_session_find(struct store *s, const char *id, struct session_row *out,
                                   struct err *e); /* ERR_DATA: none */
+/* Its variables are those after that cell now. */
+must_check int store_session_base(struct store *s, const char *id, int cell, struct err *e);
 /* data_dir/sessions/<id>/out, open as O_PATH|O_DIRECTORY (caller closes) and as text (caller frees). */
 must_check int store_session_out(struct store *s, const char *id, int *fd, char **path, struct err *e);
 
@@ -124,6 +128,58 @@ must_check int store_forget(struct store *s, const char *session, struct err *e)
 must_check int store_cell(struct store *s, const char *session, int number, char **out, struct err *e);
 /* Cells of a session as JSON array text (cell_to_json with code), oldest first; the caller frees. */
 must_check int store_cells(struct store *s, const char *session, char **out, struct err *e);
+
+/* ---- checkpoints: a session's variables, as bytes that only a box of the same session may read ----
+ *
+ * Each lies in a file with a label (versions, image, session, cell) and a seal under this store's key; the two newest are kept.
+ * One is being written for a session at a time. */
+struct json;
+struct checkpoint_draft;
+must_check int store_checkpoint_begin(struct checkpoint_draft **out, struct store *s, const char *session, int cell,
+                                      const char *image, struct err *e);
+/* ERR_DATA past max_bytes of all. */
+must_check int store_checkpoint_add(struct checkpoint_draft *d, const void *data, size_t n, int64_t max_bytes,
+                                    struct err *e);
+/* Whole, or not at all. report: as the box gave it (sandbox.h, BOX_OP_CHECKPOINT). */
+must_check int store_checkpoint_finish(struct checkpoint_draft *take_d, const struct json *report, struct err *e);
+void store_checkpoint_drop(struct checkpoint_draft *d); /* nothing is left of it; NULL is fine */
+
+struct checkpoint_row {
+    int64_t id; /* 0: there is none */
+    int cell;   /* the last one that is in it */
+    int64_t created_ms, bytes;
+    char *report; /* JSON */
+};
+void checkpoint_row_clear(struct checkpoint_row *r);
+/* The newest one, or with before (an id) the newest that is older. */
+must_check int store_checkpoint_newest(struct store *s, const char *session, int64_t before, struct checkpoint_row *out,
+                                       struct err *e);
+
+/* Reading one back: opened, found right step by step, then its state may go to a box. ERR_DATA: it may not, and why. */
+struct checkpoint_source;
+must_check int store_checkpoint_open(struct checkpoint_source **out, struct store *s, const char *session, int64_t id,
+                                     const char *image, struct err *e);
+must_check int store_checkpoint_verify(struct checkpoint_source *c, struct err *e); /* 1: not done yet; 0: it is right */
+struct checkpoint_state {
+    int fd; /* borrowed; open for reading only */
+    int64_t from, bytes;
+    int cell;
+};
+struct checkpoint_state store_checkpoint_state(const struct checkpoint_source *c); /* aborts before it was found right */
+void store_checkpoint_close(struct checkpoint_source *c);                          /* NULL is fine */
+
+must_check int store_checkpoints_forget(struct store *s, const char *session, struct err *e); /* all of a session's */
+
+/* The cells that led to the variables after cell `at`, from a new interpreter on: those that were undone or branched away from are
+ * not among them. The caller clears each and frees the array. */
+struct journal_cell {
+    int number;
+    char *code;
+    bool worked; /* it ended well */
+};
+void journal_cell_clear(struct journal_cell *c);
+must_check int store_journal(struct store *s, const char *session, int at, struct journal_cell **out, size_t *n,
+                             struct err *e);
 
 /* ---- outbox: what must be said, exactly once ---- */
 struct outbox_item {

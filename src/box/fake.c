@@ -266,9 +266,19 @@ static void answer_other(struct box *b, struct json *line)
     json_free(empty);
 }
 
+/* -1: whoever takes the bytes does not want them. */
+static int send_bytes(const struct box *b, const struct json *line, struct err *e)
+{
+    const char *content = json_str_or(line, "content", NULL);
+    if (b->op != BOX_OP_CHECKPOINT || b->cancelled || !content)
+        return 0;
+    return b->ev.bytes(b->ud, content, strlen(content), e);
+}
+
 static void on_answer(void *ud)
 {
     struct box *b = ud;
+    struct err e = { 0 };
     autojson struct json *line = b->line;
     const char *fail = json_str_or(line, "fail", NULL), *output = json_str_or(line, "output", NULL);
     b->timer = 0;
@@ -276,9 +286,9 @@ static void on_answer(void *ud)
     b->lost = json_bool_or(line, "lost", false);
     if (b->op == BOX_OP_CELL && output && !b->cancelled && b->ev.output)
         b->ev.output(b->ud, 1, output, strlen(output));
-    if (fail && !b->cancelled) {
-        struct err e = { 0 };
+    if (fail && !b->cancelled)
         (void)err_set(&e, ERR_SANDBOX, "%s", fail);
+    if (e.kind != ERR_NONE || send_bytes(b, line, &e) < 0) {
         b->line = NULL;
         b->ev.done(b->ud, NULL, &e);
     } else if (b->op == BOX_OP_CELL) {
@@ -288,6 +298,15 @@ static void on_answer(void *ud)
     }
 }
 
+/* With what a box would be given to read. */
+static void remember_restore(const struct box_request *r)
+{
+    autofree char *text = xcalloc(1, (size_t)r->bytes + 1);
+    if (pread(r->fd, text, (size_t)r->bytes, r->from) != r->bytes)
+        log_error("fake_restore_unread", KV_I("bytes", r->bytes));
+    remember(xasprintf("restore %d %s", r->number, text));
+}
+
 static void record(const struct box_request *r)
 {
     const char *op = op_name(r->op);
@@ -295,6 +314,8 @@ static void record(const struct box_request *r)
         remember(xasprintf("%s %.*s", op, (int)(r->text_n < INT_MAX ? r->text_n : INT_MAX), r->text));
     else if (r->op == BOX_OP_UNDO || r->op == BOX_OP_BRANCH)
         remember(xasprintf("%s %d", op, r->number));
+    else if (r->op == BOX_OP_RESTORE)
+        remember_restore(r);
     else if (r->name)
         remember(xasprintf("%s %s", op, r->name));
     else

@@ -102,6 +102,7 @@ static void on_ready(struct sandbox *s, const struct wire_msg *m)
     }
     json_free(s->report);
     s->report = report;
+    json_set_str(report, "image", s->paths.image_id);
     loop_cancel(s->l, s->timer);
     if (judge_tier(s, &e) < 0) {
         s->state = KEEPER_REFUSED;

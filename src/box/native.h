@@ -4,6 +4,7 @@
 #include "json.h"
 #include "loop.h"
 #include "native_cell.h"
+#include "native_checkpoint.h"
 #include "native_file.h"
 #include "native_paths.h"
 #include "native_wire.h"
@@ -73,6 +74,7 @@ struct request {
     size_t note_n, note_cap;
     char *claim;
     size_t claim_n;
+    struct outflow flow; /* BOX_OP_CHECKPOINT */
 };
 
 struct box {

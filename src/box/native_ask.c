@@ -91,6 +91,34 @@ static int back_frame(struct request *to, const struct box_request *r, struct er
     return 0;
 }
 
+/* What takes the head too long it leaves out by itself, well before the keeper would interrupt it. */
+static int64_t budget_ms(int64_t timeout_ms)
+{
+    return timeout_ms - timeout_ms / 4;
+}
+
+static int checkpoint_frame(struct request *to, const struct box_request *r, struct err *e)
+{
+    const bool out = r->op == BOX_OP_CHECKPOINT;
+    if (r->number < 0 || r->from < 0 || r->bytes < 0 || (!out && r->fd < 0))
+        return err_set(e, ERR_DATA, "not a checkpoint");
+    autojson struct json *o = json_new_object();
+    json_set_str(o, "op", out ? "checkpoint" : "restore");
+    if (out && r->max_bytes > 0) {
+        json_set_int(o, "variable_max", r->max_bytes);
+        json_set_int(o, "total_max", r->max_bytes);
+    } else if (!out) {
+        json_set_int(o, "from", r->from);
+        json_set_int(o, "bytes", r->bytes);
+        json_set_int(o, "number", r->number);
+    }
+    json_set_int(o, "budget_ms", budget_ms(to->timeout_ms));
+    json_set_int(o, "timeout_ms", to->timeout_ms);
+    json_set_int(o, "grace_ms", grace_ms(to->timeout_ms));
+    set_payload(to, out ? BOX_CHECKPOINT : BOX_RESTORE, o);
+    return 0;
+}
+
 int request_frame(struct request *to, const struct box_request *r, struct err *e)
 {
     switch (r->op) {
@@ -106,7 +134,7 @@ int request_frame(struct request *to, const struct box_request *r, struct err *e
     case BOX_OP_UNDO:
     case BOX_OP_BRANCH: return back_frame(to, r, e);
     case BOX_OP_CHECKPOINT:
-    case BOX_OP_RESTORE: return err_set(e, ERR_REFUSED, "this sandbox cannot do that yet");
+    case BOX_OP_RESTORE: return checkpoint_frame(to, r, e);
     }
     return err_set(e, ERR_DATA, "unknown request");
 }

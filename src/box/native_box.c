@@ -15,8 +15,18 @@ enum {
     DONE_ROOM = 4 << 10,
 };
 
+/* The box's end of a pipe is ours to close; other descriptors are borrowed. */
+static void close_theirs(struct request *r)
+{
+    if (r->op == BOX_OP_CHECKPOINT && r->fd >= 0)
+        (void)close(r->fd);
+    r->fd = -1;
+}
+
 static void request_clear(struct request *r)
 {
+    close_theirs(r);
+    outflow_clear(&r->flow);
     free(r->payload);
     free(r->claim);
     output_clear(&r->printed[0]);
@@ -27,15 +37,17 @@ static void request_clear(struct request *r)
     for (size_t i = 0; i < r->note_n; i++)
         free(r->notes[i]);
     free(r->notes);
-    *r = (struct request){ .fd = -1 };
+    *r = (struct request){ .fd = -1, .flow = OUTFLOW_INIT };
 }
 
-/* The request leaves the box, which is free for the next one. */
+/* The request leaves the box, which is free for the next one. What still flows is over. */
 static struct request request_take(struct box *b)
 {
+    close_theirs(&b->r);
+    outflow_clear(&b->r.flow);
     struct request r = b->r;
     loop_cancel(b->s->l, r.timer);
-    b->r = (struct request){ .fd = -1 };
+    b->r = (struct request){ .fd = -1, .flow = OUTFLOW_INIT };
     return r;
 }
 
@@ -143,13 +155,30 @@ static bool goes_back(const struct request *r)
     return r->op == BOX_OP_UNDO || r->op == BOX_OP_BRANCH;
 }
 
+static int checkpoint_reply(struct json **out, const struct verdict *v, struct request *r, struct err *e)
+{
+    autojson struct json *claim = NULL;
+    if (verdict_error(v, e) < 0 || parse_reply(&claim, r, e) < 0 || report_from_claim(out, claim, e) < 0)
+        return -1;
+    return r->op == BOX_OP_CHECKPOINT ? outflow_end(&r->flow, json_int_or(*out, "bytes", 0), e) : 0;
+}
+
+static int reply_of(struct json **out, const struct verdict *v, struct request *r, struct err *e)
+{
+    if (goes_back(r))
+        return back_reply(out, v, r, e);
+    if (r->op == BOX_OP_CHECKPOINT || r->op == BOX_OP_RESTORE)
+        return checkpoint_reply(out, v, r, e);
+    return verdict_error(v, e) < 0 ? -1 : parse_reply(out, r, e);
+}
+
 static void end_with_reply(struct box *b, const struct verdict *v)
 {
-    struct request r = request_take(b);
     struct err e = { 0 };
     autojson struct json *o = NULL;
-    bool good =
-        goes_back(&r) ? back_reply(&o, v, &r, &e) == 0 : verdict_error(v, &e) == 0 && parse_reply(&o, &r, &e) == 0;
+    bool good = reply_of(&o, v, &b->r, &e) == 0;
+    struct request r = request_take(b);
+    b->tell_lost = b->tell_lost && !(good && r.op == BOX_OP_RESTORE);
     const struct box_reply reply = { .reply = o };
     r.ev.done(r.ud, good ? &reply : NULL, good ? NULL : &e);
     request_clear(&r);
@@ -239,7 +268,9 @@ static void request_send(struct box *b)
     r->sent = true;
     b->used = true;
     loop_cancel(b->s->l, r->timer);
-    if (send_frame(b, r->type, r->payload, r->payload_n, r->fd, &e) < 0) {
+    const int sent = send_frame(b, r->type, r->payload, r->payload_n, r->fd, &e);
+    close_theirs(r);
+    if (sent < 0) {
         r->timer = loop_after(b->s->l, 0, on_send_failed, b);
         return;
     }
@@ -277,8 +308,11 @@ static void box_go(struct box *b)
         request_send(b);
 }
 
-static int64_t limit_ms(const struct sandbox *s, int64_t asked_ms)
+static int64_t limit_ms(const struct sandbox *s, const struct box_request *r)
 {
+    const int64_t asked_ms = r->timeout_ms;
+    if (asked_ms > 0 && (r->op == BOX_OP_CHECKPOINT || r->op == BOX_OP_RESTORE))
+        return asked_ms; /* ours, not a person's */
     int64_t ms = asked_ms > 0 ? asked_ms : s->cell_timeout_ms;
     return ms > s->cell_timeout_max_ms ? s->cell_timeout_max_ms : ms;
 }
@@ -291,10 +325,11 @@ int native_ask(struct box *b, const struct box_request *r, const struct box_even
         .active = true,
         .op = r->op,
         .number = r->number,
-        .fd = r->op == BOX_OP_PUT ? r->fd : -1,
-        .timeout_ms = limit_ms(b->s, r->timeout_ms),
+        .fd = r->op == BOX_OP_PUT || r->op == BOX_OP_RESTORE ? r->fd : -1,
+        .timeout_ms = limit_ms(b->s, r),
         .ev = *ev,
         .ud = ud,
+        .flow = OUTFLOW_INIT,
     };
     if (request_frame(&fresh, r, e) < 0)
         return -1;
@@ -305,6 +340,10 @@ int native_ask(struct box *b, const struct box_request *r, const struct box_even
     output_init(&fresh.printed[0]);
     output_init(&fresh.printed[1]);
     b->r = fresh;
+    if (r->op == BOX_OP_CHECKPOINT && outflow_open(&b->r.flow, b->s->l, &b->r.fd, ev->bytes, ud, e) < 0) {
+        request_clear(&b->r);
+        return -1;
+    }
     box_go(b);
     return 0;
 }
@@ -337,7 +376,7 @@ int native_open(struct box **out, struct sandbox *s, const struct box_limits *li
         .lim = *lim,
         .out_fd = out_dir_fd,
         .out_dir = xstrdup(out_dir),
-        .r = { .fd = -1 },
+        .r = { .fd = -1, .flow = OUTFLOW_INIT },
         .copy = { .src_fd = -1, .tmp_fd = -1 },
     };
     s->boxes = b;

@@ -102,6 +102,7 @@ static int find_image(struct native_paths *out, const struct conf *c, const char
     static const char *const beside[] = { "../lib/sandbook/image-" BOX_IMAGE_HASH "/root" };
     if (given(c->image) && !is_folder(c->image))
         return err_set(e, ERR_CONFIG, "box.image: %s is no folder", c->image);
+    out->image_id = xstrdup(given(c->image) ? c->image : BOX_IMAGE_HASH);
     if (given(c->image)) {
         out->image = xstrdup(c->image);
         return 0;
@@ -132,6 +133,7 @@ void native_paths_clear(struct native_paths *p)
 {
     free(p->keeper);
     free(p->image);
+    free(p->image_id);
     free(p->support);
     *p = (struct native_paths){ 0 };
 }

@@ -8,6 +8,7 @@ struct conf;
 struct native_paths {
     char *keeper;  /* the sandbook-box program */
     char *image;   /* root tree of the box image this build was made for */
+    char *image_id; /* its recipe's hash; of one that was set by hand, its path */
     char *support; /* folder with kernel and helpers */
 };
 

@@ -125,7 +125,7 @@ int app_out(struct app *a)
                      strerror(errno));
 }
 
-int app_scratch_store(struct app *a)
+int app_scratch(struct app *a)
 {
     struct err e = { 0 };
     const char *tmp = getenv("TMPDIR");
@@ -135,9 +135,14 @@ int app_scratch_store(struct app *a)
         return cli_fail(&e);
     }
     a->scratch = take(path);
-    if (store_open(&a->store, a->scratch, &e) < 0)
-        return cli_fail(&e);
-    int rc = app_out(a);
+    return store_open(&a->store, a->scratch, &e) < 0 ? cli_fail(&e) : CLI_OK;
+}
+
+int app_scratch_store(struct app *a)
+{
+    int rc = app_scratch(a);
+    if (rc == CLI_OK)
+        rc = app_out(a);
     if (rc == CLI_OK)
         store_deliver_to(a->store, a->out_dir);
     return rc;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include "app.h"
 #include "json.h"
+#include "core/state.h"
 #include "log.h"
 #include "str.h"
 
@@ -20,7 +21,11 @@ struct cells {
     bool failed;        /* some cell did */
     bool broken;        /* some line could not be worked off */
     int number;
+    int state; /* it is the one after that cell */
     char *id; /* of the running line */
+    struct session_row owner; /* of checkpoints; platform NULL: none was asked for yet */
+    struct state_job *job;
+    int64_t asked_ms;
 };
 
 static void next(struct cells *c);
@@ -105,9 +110,20 @@ static void report_command(struct cells *c, const struct json *reply)
     print_line(j);
 }
 
+/* Where undo, branch and reset have led to. */
+static void follow(struct cells *c, const struct json *reply)
+{
+    if (json_type(json_get(reply, "cell")) == JSON_NUMBER)
+        c->state = (int)json_int_or(reply, "cell", 0);
+}
+
 static void on_done(void *ud, const struct box_reply *r, const struct err *e)
 {
     struct cells *c = ud;
+    if (r && r->cell)
+        c->state = r->cell->number;
+    else if (r)
+        follow(c, r->reply);
     if (e)
         print_refusal(c, e->kind == ERR_REFUSED ? "refused" : "failed", e->msg);
     else if (r->cell)
@@ -136,6 +152,75 @@ static void run_code(struct cells *c, const char *code)
                .op = BOX_OP_CELL, .text = code, .text_n = strlen(code), .number = ++c->number, .fd = -1 });
 }
 
+/* ---- checkpoints: in a store that goes when we go ---------------------------------------------------------------------- */
+
+static struct json *not_kept(const struct json *lost)
+{
+    struct json *list = json_new_array();
+    for (const struct json *x = json_first(lost); x; x = json_next(x)) {
+        struct json *o = json_new_object();
+        json_set_str(o, "name", json_str_or(x, "name", "?"));
+        json_set_str(o, "why", json_str_or(x, "why", ""));
+        json_push(list, o);
+    }
+    return list;
+}
+
+static void on_state(void *ud, const struct json *report, const struct err *e)
+{
+    struct cells *c = ud;
+    c->job = NULL;
+    if (e) {
+        print_refusal(c, e->kind == ERR_DATA || e->kind == ERR_REFUSED ? "refused" : "failed", e->msg);
+        done_with_line(c);
+        return;
+    }
+    autojson struct json *j = json_new_object();
+    put_id(j, c->id);
+    json_set_str(j, "status", "ok");
+    follow(c, report);
+    json_set_int(j, "cell", c->state);
+    json_set_int(j, "kept", json_int_or(report, "kept", 0));
+    json_set_int(j, "bytes", json_int_or(report, "bytes", 0));
+    json_set(j, "not_kept", not_kept(json_get(report, "lost")));
+    json_set(j, "notes", json_dup(json_get(report, "notes")));
+    json_set_int(j, "took_ms", loop_now_ms(c->app.loop) - c->asked_ms);
+    print_line(j);
+    done_with_line(c);
+}
+
+static int open_store(struct cells *c, struct err *e)
+{
+    if (!c->app.store && app_scratch(&c->app) != CLI_OK)
+        return err_set(e, ERR_STORE, "there is no place for a checkpoint");
+    return c->owner.platform ? 0 : store_session_get(c->app.store, "cells", "cells", NULL, &c->owner, NULL, e);
+}
+
+static void move_state(struct cells *c, bool out)
+{
+    const struct conf *conf = &c->app.o->conf;
+    struct err e = { 0 };
+    if (open_store(c, &e) < 0) {
+        print_refusal(c, "failed", e.msg);
+        return;
+    }
+    const struct state_parts parts = {
+        .loop = c->app.loop,
+        .store = c->app.store,
+        .ops = &sandbox_native,
+        .box = c->box,
+        .session = c->owner.id,
+        .image = json_str_or(sandbox_native.report(c->app.sandbox), "image", ""),
+        .max_bytes = conf->checkpoint_max_bytes,
+        .timeout_ms = conf->checkpoint_timeout_ms,
+    };
+    c->asking = true;
+    c->asked_ms = loop_now_ms(c->app.loop);
+    c->job = out ? state_save(&parts, c->state, on_state, c) : state_load(&parts, STATE_ANY, on_state, c);
+}
+
+/* ---- lines ----------------------------------------------------------------------------------------------------------- */
+
 static void run_command(struct cells *c, const char *word, int number)
 {
     static const struct {
@@ -144,12 +229,16 @@ static void run_command(struct cells *c, const char *word, int number)
     } commands[] = {
         { "branch", BOX_OP_BRANCH }, { "reset", BOX_OP_RESET }, { "undo", BOX_OP_UNDO }, { "vars", BOX_OP_VARS }
     };
+    if (!strcmp(word, "checkpoint") || !strcmp(word, "restore")) {
+        move_state(c, *word == 'c');
+        return;
+    }
     for (size_t i = 0; i < countof(commands); i++)
         if (!strcmp(commands[i].word, word)) {
             ask(c, &(struct box_request){ .op = commands[i].op, .number = number, .fd = -1 });
             return;
         }
-    autofree char *why = xasprintf("there is no command \"%s\"; commands are: branch, reset, undo, vars", word);
+    autofree char *why = xasprintf("there is no command \"%s\"; commands are: branch, checkpoint, reset, restore, undo, vars", word);
     print_refusal(c, "refused", why);
 }
 
@@ -275,6 +364,8 @@ static int work(struct cells *c)
     if (!c->ended && !c->paused)
         loop_io_stop(c->app.loop, STDIN_FILENO);
     sandbox_native.close(c->box);
+    state_free(c->job);
+    session_row_clear(&c->owner);
     if (rc != CLI_OK)
         return rc;
     /* With --json every line carries its status; the exit status then only says whether all could be worked off. */

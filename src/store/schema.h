@@ -52,5 +52,11 @@ static const char *const schema_steps[] = {
     "ALTER TABLE outbox ADD COLUMN amends TEXT;"
     "ALTER TABLE cells ADD COLUMN base INTEGER;"
     "CREATE INDEX outbox_to ON outbox(platform, reply_to);",
+    /* 5: variables that outlive their box */
+    "CREATE TABLE checkpoints("
+    " id INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL REFERENCES sessions(id), cell INTEGER NOT NULL,"
+    " created_ms INTEGER NOT NULL, bytes INTEGER NOT NULL, report TEXT NOT NULL);"
+    "CREATE INDEX checkpoints_of ON checkpoints(session, id);"
+    "ALTER TABLE sessions ADD COLUMN base INTEGER;", /* NULL: its newest cell */
 };
 #endif

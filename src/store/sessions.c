@@ -33,12 +33,14 @@ static int get_row(void *ud, const struct db_row *r)
     s->created_ms = db_int(r, 4);
     s->used_ms = db_int(r, 5);
     s->cells = (int)db_int(r, 6);
+    s->base = (int)db_int(r, 7);
     return 0;
 }
 
 #define COLUMNS                                                         \
     "SELECT id, platform, room, thread, created_ms, used_ms,"           \
-    " (SELECT COALESCE(MAX(number), 0) FROM cells WHERE session = id) " \
+    " (SELECT COALESCE(MAX(number), 0) FROM cells WHERE session = id)," \
+    " COALESCE(base, (SELECT MAX(number) FROM cells WHERE session = id), 0) " \
     "FROM sessions "
 
 int store_session_get(struct store *s, const char *platform, const char *room, const char *thread,
@@ -50,7 +52,7 @@ int store_session_get(struct store *s, const char *platform, const char *room, c
     *out = (struct session_row){ 0 };
     if (db_exec(
             s->db, e,
-            "INSERT INTO sessions VALUES(?,?,?,?,?,?) ON CONFLICT(platform, room, thread) DO UPDATE SET used_ms=excluded.used_ms",
+            "INSERT INTO sessions(id, platform, room, thread, created_ms, used_ms) VALUES(?,?,?,?,?,?) ON CONFLICT(platform, room, thread) DO UPDATE SET used_ms=excluded.used_ms",
             "ssssii", id, platform, room, thread ? thread : "", now, now) < 0)
         return err_wrap(e, "session");
     if (db_each(s->db, e, get_row, out, COLUMNS "WHERE platform=? AND room=? AND thread=?", "sss", platform, room,
@@ -67,6 +69,11 @@ int store_session_find(struct store *s, const char *id, struct session_row *out,
     if (db_each(s->db, e, get_row, out, COLUMNS "WHERE id=?", "s", id) < 0)
         return err_wrap(e, "session");
     return out->platform ? 0 : err_set(e, ERR_DATA, "there is no session %s", id);
+}
+
+int store_session_base(struct store *s, const char *id, int cell, struct err *e)
+{
+    return db_exec(s->db, e, "UPDATE sessions SET base=? WHERE id=?", "is", (int64_t)cell, id);
 }
 
 int store_session_out(struct store *s, const char *id, int *fd, char **path, struct err *e)
