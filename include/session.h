@@ -51,6 +51,7 @@ struct session_parts {
     const struct tool_ops *const *tools;   /* NULL-terminated, for [tool] and [database] sections; NULL: none */
     const struct session_watch *watch;     /* may be NULL */
     void *watch_ud;
+    bool keep_state; /* the store outlives us: variables are checkpointed into it, and come back from it */
 };
 
 /* Reads the prompts and opens the default model: ERR_CONFIG when either cannot be. */
@@ -62,6 +63,9 @@ void session_hub_attach(struct session_hub *h, const struct chat_ops *ops, struc
 must_check int session_hub_resume(struct session_hub *h, struct err *e);
 /* Nothing runs, waits or is being delivered. */
 bool session_hub_idle(const struct session_hub *h);
+/* Nothing begins any more; what sessions have and no checkpoint has is saved. done() on the loop when that is over; whoever does not
+ * want to wait goes on to session_hub_free. What runs is left to run, or to end with the hub: its cells are in the journal. */
+void session_hub_rest(struct session_hub *h, void (*done)(void *ud), void *ud);
 /* Ends running turns where they are (the next start tells their rooms), closes boxes and models. NULL is fine. */
 void session_hub_free(struct session_hub *h);
 

@@ -174,7 +174,8 @@ int app_hub(struct app *a, const struct session_watch *watch, void *ud)
                                          .models = models,
                                          .tools = tools,
                                          .watch = watch,
-                                         .watch_ud = ud };
+                                         .watch_ud = ud,
+                                         .keep_state = !a->scratch };
     return session_hub_new(&a->hub, &parts, &e) < 0 ? cli_fail(&e) : CLI_OK;
 }
 

@@ -8,12 +8,14 @@ static const struct chat_ops *const platforms[] = { &chat_local };
 struct daemon {
     struct app app;
     struct chat *chats[countof(platforms)]; /* NULL: not configured */
+    bool resting;                           /* variables are being saved; then it is over */
 };
 
 static void on_drained(void *ud)
 {
     struct daemon *d = ud;
-    app_stop(&d->app);
+    if (!d->resting)
+        app_stop(&d->app);
 }
 
 static const struct session_watch watch = { .drained = on_drained };
@@ -44,6 +46,23 @@ static int serve(struct daemon *d)
     return app_run(&d->app);
 }
 
+static void on_rested(void *ud)
+{
+    struct daemon *d = ud;
+    app_stop(&d->app);
+}
+
+/* What sessions have goes to disk; a second signal, or the time, ends that. */
+static int rest(struct daemon *d)
+{
+    d->resting = true;
+    loop_timer late = loop_after(d->app.loop, d->app.o->conf.stop_timeout_ms, on_rested, d);
+    session_hub_rest(d->app.hub, on_rested, d);
+    const int rc = app_run(&d->app);
+    loop_cancel(d->app.loop, late);
+    return rc;
+}
+
 static bool any_platform(const struct conf *c)
 {
     bool any = false;
@@ -68,6 +87,8 @@ int cli_run(struct cli_options *o)
         rc = app_hub(&d.app, &watch, &d);
     if (rc == CLI_OK)
         rc = serve(&d);
+    if (rc == CLI_OK)
+        rc = rest(&d);
     session_hub_free(take(d.app.hub));
     for (size_t i = 0; i < countof(platforms); i++)
         platforms[i]->close(d.chats[i]);

@@ -263,7 +263,7 @@ static void show_reset(struct request *r, const struct json *reply)
 {
     (void)reply;
     r->session->fresh = r->session->row.cells > 0;
-    r->session->base = 0;
+    session_keep_reset(r->session);
     say(r, WORD_RESET, NULL, NULL);
 }
 
@@ -275,7 +275,6 @@ static void show_back(struct request *r, const struct json *reply)
         say(r, WORD_NO_VARS, NULL, NULL);
         return;
     }
-    r->session->base = (int)json_int_or(reply, "cell", 0);
     autofree char *first =
         words_n(r->session->base ? WORD_WENT_BACK : WORD_WENT_BACK_ALL, r->language, r->session->base, 0);
     str_puts(&text, first);
@@ -287,37 +286,76 @@ static void show_back(struct request *r, const struct json *reply)
     show(r, &text);
 }
 
-static void on_errand(void *ud, const struct box_reply *reply, const struct err *e)
+/* What could not be put back is said once, here or under the next answer. */
+static void tell_thawed(struct request *r)
 {
-    struct request *r = ud;
-    struct session *s = r->session;
-    if (!reply && e->kind == ERR_REFUSED) {
+    autofree char *text = session_thawed_words(r->session, r->language);
+    if (text)
+        session_notice(r->session, r, take(text));
+    session_thawed_told(r->session);
+}
+
+static void end_errand(struct session *s, const struct json *reply, const struct err *e)
+{
+    struct request *r = s->errand;
+    if (e && e->kind == ERR_REFUSED) {
         say(r, WORD_STATE_GONE, e->msg, NULL); /* it says which are there */
-    } else if (!reply) {
+    } else if (e) {
         log_warn("errand_failed", KV_S("session", s->row.id), KV_S("command", r->command->name), KV_E(e));
         say(r, WORD_TRY_AGAIN, NULL, NULL);
     } else {
-        r->command->show(r, reply->reply);
+        r->command->show(r, reply);
     }
+    tell_thawed(r);
     errand_done(s);
+}
+
+static void on_errand(void *ud, const struct box_reply *reply, const struct err *e)
+{
+    end_errand(ud, reply ? reply->reply : NULL, e);
+}
+
+/* The box has what the session has. */
+static void ask_box(struct session *s, const struct err *e)
+{
+    static const struct box_events events = { .done = on_errand };
+    const struct command *c = s->errand->command;
+    const char *arg = NULL;
+    struct err failed = { 0 };
+    (void)command_find(s->errand->text, true, &arg);
+    const struct box_request ask = { .op = c->op, .number = c->arg && arg ? number_of(arg, 0) : 0, .fd = -1 };
+    if (e)
+        end_errand(s, NULL, e);
+    else if (c->op == BOX_OP_UNDO || c->op == BOX_OP_BRANCH)
+        session_back(s, c->op, ask.number, end_errand);
+    else if (s->hub->parts.sandbox_ops->ask(s->box, &ask, &events, s, &failed) < 0)
+        end_errand(s, NULL, &failed);
+}
+
+static void thaw_first(struct session *s)
+{
+    struct err e = { 0 };
+    if (session_open_box(s, &e) < 0)
+        end_errand(s, NULL, &e);
+    else
+        session_ready(s, true, ask_box);
 }
 
 void command_errand(const struct command *c, struct request *r)
 {
-    static const struct box_events events = { .done = on_errand };
-    const struct box_reply nothing = { 0 };
     const char *arg = NULL;
     (void)command_find(r->text, true, &arg);
-    const struct box_request ask = { .op = c->op, .number = c->arg && arg ? number_of(arg, 0) : 0, .fd = -1 };
     struct session *s = r->session;
-    struct err e = { 0 };
-    if (ask.number < 0) {
+    if (c->arg && arg && number_of(arg, 0) < 0) {
         say(r, WORD_NO_CELL, arg, NULL);
         errand_done(s);
-    } else if (!s->box)
-        on_errand(r, &nothing, NULL); /* no box: no variables, and nothing to reset */
-    else if (s->hub->parts.sandbox_ops->ask(s->box, &ask, &events, r, &e) < 0)
-        on_errand(r, NULL, &e);
+    } else if (session_may_thaw(s) && c->op != BOX_OP_RESET) {
+        thaw_first(s);
+    } else if (!s->box) {
+        end_errand(s, NULL, NULL); /* no box: no variables, and nothing to reset */
+    } else {
+        ask_box(s, NULL);
+    }
 }
 
 /* ---- the table ---- */

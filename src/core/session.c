@@ -193,6 +193,7 @@ static void session_free(struct session *s)
     for (size_t i = 0; i < RECENT_MAX; i++)
         free(s->recent[i]);
     session_defer_cancel(s);
+    session_keep_forget(s);
     session_row_clear(&s->row);
     free(s);
 }
@@ -247,6 +248,7 @@ void session_hub_free(struct session_hub *h)
     }
     loop_defer_cancel(h->parts.loop, tell_drained, h);
     tool_set_free(h->tools);
+    session_hub_rest_end(h);
     prompts_free(h->prompts);
     free(h);
 }

@@ -34,11 +34,9 @@ bool session_says_the_same(struct session *s, const char *about, const char *tex
     return a.request && strcmp(a.request, text) == 0;
 }
 
-static void on_back(void *ud, const struct box_reply *reply, const struct err *e)
+static void on_back(struct session *s, const struct json *reply, const struct err *e)
 {
-    struct session *s = ud;
-    if (reply)
-        s->base = (int)json_int_or(reply->reply, "cell", 0);
+    (void)reply;
     if (e) /* that state is gone: the model is told that the earlier try left its variables */
         log_info("state_not_gone_back", KV_S("session", s->row.id), KV_E(e));
     s->turn->went_back(s);
@@ -46,20 +44,17 @@ static void on_back(void *ud, const struct box_reply *reply, const struct err *e
 
 void session_go_back(struct session *s, void (*then)(struct session *s))
 {
-    static const struct box_events events = { .done = on_back };
-    struct err e = { 0 };
     struct request *r = s->turn->request;
     AUTO(answered_clear) struct answered a = { .base = -1 };
     if (r->edited)
         a = answered_before(s, r->reply_to);
     if (a.txn && !r->replaces)
         r->replaces = take(a.txn);
-    const struct box_request back = { .op = BOX_OP_BRANCH, .number = a.base, .fd = -1 };
     s->turn->went_back = then;
     if (a.base < 0 || a.base == s->base || s->fresh)
         then(s);
-    else if (s->hub->parts.sandbox_ops->ask(s->box, &back, &events, s, &e) < 0)
-        on_back(s, NULL, &e);
+    else
+        session_back(s, BOX_OP_BRANCH, a.base, on_back);
 }
 
 void session_amend(struct session *s)

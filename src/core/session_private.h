@@ -1,5 +1,5 @@
 /* session_private.h - the parts of the hub: session.c knows who is who, session_in.c takes what people do, session_turn.c runs a
- * turn, session_stage.c brings files into the box, session_edit.c takes an answered question back, session_report.c sums a turn
+ * turn, session_stage.c brings files into the box, session_keep.c variables, session_edit.c takes an answered question back, session_report.c sums a turn
  * up, session_out.c delivers, session_status.c tells how it goes. command.c answers commands. */
 #ifndef SESSION_PRIVATE_H
 #define SESSION_PRIVATE_H
@@ -41,6 +41,9 @@ struct session_hub {
     struct delivery *deliveries;
     struct turn *graves; /* over, to be freed off the stack */
     bool drained;        /* told */
+    bool resting;        /* the service ends: nothing begins any more */
+    void (*rested)(void *ud);
+    void *rested_ud;
 };
 
 /* The one line that says how a request is doing; replaced, then taken away. */
@@ -102,6 +105,9 @@ struct staging {
 
 enum { RECENT_MAX = 32 };
 
+struct state_job;
+typedef void session_back_fn(struct session *s, const struct json *reply, const struct err *e); /* one of both is NULL */
+
 struct session {
     struct session *next;
     struct session_hub *hub;
@@ -123,6 +129,20 @@ struct session {
     struct staged *staged;
     size_t staged_n, staged_cap;
     struct staging staging;
+
+    /* session_keep.c */
+    struct state_job *job;    /* variables on their way to the store or from it */
+    bool saving, closing;     /* what the job does; and then the box is closed */
+    bool thaw_wanted;         /* the interpreter has not got yet what the session has */
+    struct json *thawed;      /* what became of that; to be told once */
+    loop_timer idle;          /* since nothing runs or waits */
+    int kept_cell;            /* the newest checkpoint's */
+    int64_t kept_ms;          /* loop's clock: of the last one, or of the last try; 0: none in this life */
+    int64_t save_began_ms, save_took_ms;
+    void (*ready_done)(struct session *s, const struct err *e);
+    session_back_fn *back_done;
+    int back_to;
+    struct err refusal; /* of the box, for back_to */
 
     const struct conf_model *model; /* chosen here; NULL: the default */
     int64_t turns, tokens;          /* since the start */
@@ -157,12 +177,30 @@ void session_set_inbox(struct session *s, int64_t seq, enum inbox_state state);
 
 /* session_turn.c */
 void session_pump(void *session); /* start what waits, if nothing runs */
+void session_pump_later(struct session *s);
 void turn_cancel(struct session *s, const char *by, bool silent);
 void turn_free(struct turn *t);
 void turns_bury(void *hub);
 void session_defer_cancel(struct session *s);
 void session_close_box(struct session *s);
 int session_open_box(struct session *s, struct err *e);
+
+/* session_keep.c */
+void session_is_at(struct session *s, int cell); /* its variables are those after that cell now: durable */
+void session_idle(struct session *s);            /* nothing runs or waits */
+bool session_busy(struct session *s);            /* something wants the box; true: not yet, it is being freed */
+void session_box_is_new(struct session *s);
+bool session_may_thaw(const struct session *s); /* it has variables, though no box has them */
+/* The box is open: files and variables are brought into it. */
+void session_ready(struct session *s, bool lenient, void (*done)(struct session *s, const struct err *e));
+/* BOX_OP_UNDO or BOX_OP_BRANCH; from a checkpoint and the journal when the copy is gone. */
+void session_back(struct session *s, enum box_op op, int cell, session_back_fn *done);
+void session_keep_reset(struct session *s);  /* there are no variables any more, nor a way back to them */
+void session_keep_forget(struct session *s); /* the box is gone at once */
+/* What did not come back, for a person; NULL: nothing to tell. Caller frees. */
+char *session_thawed_words(const struct session *s, const char *language);
+void session_thawed_told(struct session *s);
+void session_hub_rest_end(struct session_hub *h);
 
 /* session_history.c */
 struct session_history {

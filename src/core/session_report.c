@@ -245,12 +245,14 @@ static struct json *turn_facts(const struct turn_result *r, const struct agent_o
     return f;
 }
 
-static char *answer_text(const struct turn_result *r, const char *answer, const char *language)
+static char *answer_text(struct session *s, const struct turn_result *r, const char *answer, const char *language)
 {
-    if (r->left_behind == 0)
-        return xstrdup(answer);
-    autofree char *more = words_n(WORD_MORE_FILES, language, (int64_t)r->left_behind, 0);
-    return xasprintf("%s\n\n%s", answer, more);
+    autofree char *more = r->left_behind ? words_n(WORD_MORE_FILES, language, (int64_t)r->left_behind, 0) : NULL;
+    autofree char *thawed = s->turn->silent ? NULL : session_thawed_words(s, language);
+    if (thawed)
+        session_thawed_told(s);
+    return xasprintf("%s%s%s%s%s", answer, more ? "\n\n" : "", more ? more : "", thawed ? "\n\n" : "",
+                     thawed ? thawed : "");
 }
 
 void turn_result_fill(struct turn_result *r, struct session *s, struct agent_outcome *o)
@@ -258,7 +260,7 @@ void turn_result_fill(struct turn_result *r, struct session *s, struct agent_out
     const int64_t took_ms = loop_now_ms(s->hub->parts.loop) - s->turn->started_ms;
     const char *language = s->turn->request->language;
     collect(r, s, o);
-    r->answer = answer_text(r, o->answer, language);
+    r->answer = answer_text(s, r, o->answer, language);
     r->receipt_facts = receipt_facts(s, o, took_ms);
     r->receipt = receipt_line(r->receipt_facts, language);
     if (r->receipt)

@@ -9,9 +9,11 @@
 #include "json.h"
 #include "log.h"
 #include "session_private.h"
+#include "state.h"
 
 enum {
     MESSAGES_MAX = 16 << 20,
+    NOTE_MAX = 64 << 10,
 };
 
 static void begin(struct session *s, struct request *r);
@@ -23,7 +25,7 @@ static void box_is_new(struct session *s)
 {
     session_stage_forget(s);
     s->fresh = s->row.cells > 0;
-    s->base = 0;
+    session_box_is_new(s);
 }
 
 int session_open_box(struct session *s, struct err *e)
@@ -38,7 +40,7 @@ int session_open_box(struct session *s, struct err *e)
     if (s->box) {
         if (s->hub->parts.sandbox_ops->lost(s->box)) {
             box_is_new(s);
-            if (s->fresh && s->turn)
+            if (s->fresh && !s->thaw_wanted && s->turn)
                 session_notice_words(s, s->turn->request, WORD_VARIABLES_GONE, NULL, NULL);
         }
         return 0;
@@ -55,6 +57,7 @@ void session_close_box(struct session *s)
 {
     s->hub->parts.sandbox_ops->close(s->box);
     s->box = NULL;
+    session_keep_forget(s);
     session_stage_forget(s);
     if (s->out_fd >= 0)
         (void)close(s->out_fd);
@@ -68,10 +71,14 @@ void session_close_box(struct session *s)
 void session_pump(void *session)
 {
     struct session *s = session;
-    if (s->turn || s->errand || !s->queue) {
+    if (s->turn || s->errand || !s->queue || s->hub->resting) {
+        if (!s->turn && !s->errand)
+            session_idle(s);
         session_hub_settle(s->hub);
         return;
     }
+    if (session_busy(s))
+        return;
     struct request *r = s->queue;
     s->queue = r->next;
     r->next = NULL;
@@ -84,7 +91,7 @@ void session_pump(void *session)
     status_queue(s);
 }
 
-static void pump_later(struct session *s)
+void session_pump_later(struct session *s)
 {
     loop_defer_cancel(s->hub->parts.loop, session_pump, s);
     loop_defer(s->hub->parts.loop, session_pump, s);
@@ -97,7 +104,7 @@ void errand_done(struct session *s)
     status_end(r);
     session_set_inbox(s, r->seq, INBOX_DONE);
     request_free(r);
-    pump_later(s);
+    session_pump_later(s);
 }
 
 /* ---- the end ---- */
@@ -215,7 +222,7 @@ static void leave_turn(struct session *s)
     struct turn *t = s->turn;
     s->turn = NULL;
     bury(s->hub, t);
-    pump_later(s);
+    session_pump_later(s);
 }
 
 /* Its question is gone or replaced: nobody waits, and nothing of it runs any more. */
@@ -284,16 +291,25 @@ static void on_progress(void *ud, const struct agent_progress *p)
     }
 }
 
+/* It ran to its end: what it did to the variables counts. */
+static bool lives(const struct cell *c)
+{
+    return c->status == CELL_OK || c->status == CELL_ERROR;
+}
+
 static void on_cell(void *ud, const char *code, const struct cell *c)
 {
     struct session *s = ud;
     struct err e = { 0 };
     s->row.cells = c->number;
     s->fresh = false;
+    s->base = c->state == CELL_LOST ? 0 : s->base;
     if (store_cell_add(s->hub->parts.store, s->row.id, s->turn->id, code, c, s->base, &e) < 0)
         log_error("cell_not_kept", KV_S("session", s->row.id), KV_I("cell", c->number), KV_E(&e));
-    if (c->state != CELL_ROLLED_BACK)
-        s->base = c->state == CELL_KEPT ? c->number : 0;
+    if (c->state == CELL_KEPT || (c->state == CELL_LOST && lives(c)))
+        session_is_at(s, c->number);
+    else
+        session_is_at(s, s->base);
 }
 
 static void reopen(void *session)
@@ -342,9 +358,13 @@ static char *turn_note(const struct session *s)
     const struct prompts *p = s->hub->prompts;
     autofree char *fresh = s->fresh ? prompts_note(p, NOTE_RESTARTED, NULL, NULL) : NULL;
     autofree char *edited = s->turn->request->edited ? prompts_note(p, NOTE_EDITED, NULL, NULL) : NULL;
-    if (!fresh || !edited)
-        return fresh ? take(fresh) : take(edited);
-    return xasprintf("%s\n\n%s", fresh, edited);
+    autofree char *thawed = session_thawed_words(s, "en");
+    const char *const notes[] = { fresh, thawed, edited };
+    AUTO(str_clear) struct str all = STR_INIT(NOTE_MAX);
+    for (size_t i = 0; i < countof(notes); i++)
+        if (notes[i])
+            str_printf(&all, "%s%s", all.len ? "\n\n" : "", notes[i]);
+    return all.len ? str_take(&all) : NULL;
 }
 
 static void start_agent(struct session *s)
@@ -405,7 +425,7 @@ static void gone_back(struct session *s)
         start_agent(s);
 }
 
-static void on_staged(struct session *s, const struct err *e)
+static void on_ready(struct session *s, const struct err *e)
 {
     struct turn *t = s->turn;
     if (t->cancelled_by) {
@@ -413,7 +433,7 @@ static void on_staged(struct session *s, const struct err *e)
     } else if (e && !t->retried) {
         retry_with_new_box(s, NULL);
     } else if (e) {
-        log_error("files_not_staged", KV_S("session", s->row.id), KV_E(e));
+        log_error("box_not_ready", KV_S("session", s->row.id), KV_E(e));
         end_turn_words(s, AGENT_FAILED, WORD_INTERNAL, NULL);
     } else {
         json_free(t->profiles);
@@ -430,7 +450,7 @@ static void prepare(struct session *s)
         end_turn_words(s, AGENT_FAILED, WORD_BOX_CLOSED, NULL);
         return;
     }
-    session_stage(s, s->turn->retried, on_staged);
+    session_ready(s, s->turn->retried, on_ready);
 }
 
 /* Nothing could begin; no turn is in the store. */
@@ -479,6 +499,8 @@ void turn_cancel(struct session *s, const char *by, bool silent)
     t->cancelled_by = xstrdup(by);
     if (t->agent)
         agent_cancel(t->agent, by);
+    else if (s->job)
+        state_cancel(s->job); /* variables on their way; on_ready sees it */
     else if (s->box)
-        s->hub->parts.sandbox_ops->cancel(s->box); /* files on their way; on_staged sees it */
+        s->hub->parts.sandbox_ops->cancel(s->box); /* files on their way; the same */
 }

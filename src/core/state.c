@@ -219,7 +219,7 @@ static int64_t left_ms(const struct state_job *j)
 static bool skipped(struct state_job *j, const struct journal_cell *c)
 {
     if (!c->worked)
-        not_rerun(j, c->number, "it had failed");
+        not_rerun(j, c->number, STATE_HAD_FAILED);
     else if (json_len(j->rerun) >= RERUN_MAX || left_ms(j) <= 0)
         not_rerun(j, c->number, "there was no time left for it");
     else

@@ -26,6 +26,9 @@ struct state_parts {
     int64_t rerun_ms; /* load: how long cells since may take together; 0: none is run again */
 };
 
+/* Why a cell in not_rerun was not even tried: its first run had raised. */
+#define STATE_HAD_FAILED "it had failed"
+
 /* One of report, e is NULL; borrowed.
  * save: as BOX_OP_CHECKPOINT has it. ERR_REFUSED: cancelled.
  * load: {"cell","kept","bytes","lost","notes","rerun":[6,7],"not_rerun":[{"cell","why"}]}; cell 0: no checkpoint was of use. "notes" say

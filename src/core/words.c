@@ -59,6 +59,13 @@ static const struct {
                           "沙箱中途出错，变量已丢失，文件仍在。请再问一次，会重新开始。" },
     [WORD_VARIABLES_GONE] = { "The sandbox had to be started anew since your last question: its variables are gone, your files are there again.",
                               "自上一个问题以来沙箱已重新启动：变量已丢失，文件已重新放入。" },
+    [WORD_THAWING] = { "Putting the variables back", "正在恢复变量" },
+    [WORD_THAWED_LOST] = { "*(Variables were put back from disk. Not among them: {a}.)*", "*（变量已从磁盘恢复，以下除外：{a}。）*" },
+    [WORD_THAWED_RERUN] = { "*(To put variables back, these cells were run again: {a}.)*", "*（为恢复变量，重新运行了单元 {a}。）*" },
+    [WORD_THAWED_FAILED] = { "*(Could not be run again, so what only they made is missing: cell {a}.)*",
+                             "*（以下单元无法重新运行，只由它们生成的内容已丢失：{a}。）*" },
+    [WORD_THAWED_NOT_RERUN] = { "cell {a} was not run again: {b}", "单元 {a} 没有重新运行：{b}" },
+    [WORD_THAWED_NOTES] = { "*(Of the variables that were put back: {a}.)*", "*（关于恢复的变量：{a}。）*" },
     [WORD_BOX_CLOSED] = { "The sandbox could not be started just now; nothing is lost. Please ask again in a minute, and "
                           "tell whoever runs this bot if it stays so.",
                           "暂时无法启动沙箱，没有丢失任何内容。请一分钟后再试；若一直如此，请告知管理员。" },
@@ -68,8 +75,8 @@ static const struct {
     [WORD_ANSWER_OLD] = { "*The question was edited; the new answer is further down.*",
                           "*问题已被修改，新的回答在下面。*" },
     [WORD_CUT_BY_RESTART] = { "This was cut off by a restart and was not run again by itself. Say `rerun`, or ask again. "
-                              "Files are kept; variables of before have to be made again.",
-                              "这个问题因重启而中断，没有自动重新运行。请说 `rerun` 或再问一次。文件仍在，之前的变量需要重新生成。" },
+                              "Files are kept; variables come back with it, up to the last program that had ended.",
+                              "这个问题因重启而中断，没有自动重新运行。请说 `rerun` 或再问一次。文件仍在，变量会恢复到最后一个已运行完的程序之后。" },
 
     [WORD_CODE_SILENT] = { "Ran without output.", "运行完毕，没有输出。" },
     [WORD_CODE_FAILED] = { "**{a}** in line {b}", "**{a}**，第 {b} 行" },

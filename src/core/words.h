@@ -32,6 +32,12 @@ enum word {
     WORD_CANCELLED,  /* a: who */
     WORD_BOX_FAILED,
     WORD_VARIABLES_GONE,
+    WORD_THAWING,
+    WORD_THAWED_LOST,      /* a: reasons */
+    WORD_THAWED_RERUN,     /* a: cells */
+    WORD_THAWED_FAILED,    /* a: cells, each with its reason */
+    WORD_THAWED_NOT_RERUN, /* a: cell, b: why */
+    WORD_THAWED_NOTES,     /* a: notes */
     WORD_BOX_CLOSED,
     WORD_INTERNAL,
     WORD_CUT_BY_RESTART,
