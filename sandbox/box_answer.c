@@ -32,6 +32,7 @@ static void send_done(struct box_keeper *k, uint32_t session, const struct box_a
         json_set_int(v, "cell", *a->cell);
     json_print(&text, v);
     box_send_text(&k->daemon, BOX_DONE, session, a->request, &text);
+    k->wanted_ms = time_mono_ms();
 }
 
 static const char *died_between(const struct box_session *s, char *why, size_t n)

@@ -22,9 +22,15 @@ struct box_cgroups {
     enum box_cgroup_kind kind;
     char *part[BOX_CG_PARTS]; /* the keeper's folder in that hierarchy, NULL: none; in v2 all are the same path */
     char why[160];            /* NONE: what is missing */
+    pid_t primer;             /* see box_cgroups_prime(); 0: none */
+    int primer_fd;
 };
 void box_cgroups_open(struct box_cgroups *c);
 void box_cgroups_close(struct box_cgroups *c);
+/* A process will be moved in some milliseconds. For the first move in a while the kernel waits until every processor has been
+ * through its scheduler, 8 to 16 ms in which the keeper would stand still; for one soon after it does not. So a helper moves
+ * itself, from where it is to there, and takes the wait upon it. Returns at once. */
+void box_cgroups_prime(const struct box_cgroups *c);
 
 struct box_group_limits {
     uint64_t memory_bytes;

@@ -270,6 +270,7 @@ void box_copy_begin(struct box_session *s)
     s->head_is_back = false;
     s->copy_us = box_now_us();
     box_session_enter(s, BOX_ST_COPY, time_mono_ms() + COPY_MS);
+    box_cgroups_prime(&s->keeper->cgroups);
     const struct box_frame ask = { .type = BOX_COPY, .session = s->id };
     box_send_fds(&s->head.link, &ask, NULL, &theirs, 1);
     (void)close(theirs);
@@ -323,6 +324,7 @@ void box_copy_wake(struct box_copy *c, const int theirs[3], bool tell)
     const char *text = words[tell];
     const struct box_frame head = { .type = BOX_WAKE, .session = c->session->id, .len = (uint32_t)strlen(text) };
     c->awake++;
+    box_cgroups_prime(&c->session->keeper->cgroups);
     box_group_hold(&c->session->group, c->number, false);
     box_send_fds(&c->link, &head, text, theirs, 3);
 }

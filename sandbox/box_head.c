@@ -11,16 +11,14 @@
 #include "box_copy.h"
 #include "box_limit.h"
 #include "box_session.h"
-#include "box_zygote.h"
 #include "log.h"
 
 enum {
     FORK_MS = 20000,
+    ZYGOTE_MS = 60000,    /* for another zygote to be warm */
     WAKE_MS = 5000,       /* two forks of what may be gigabytes, and a probe of a library */
     CHANNEL_END_MS = 500, /* from the end of a head's channel to its own end */
     FRAMES_A_ROUND = 64,  /* of one head, before others get their turn */
-    FILE_BYTES = 256 << 20,
-    SPARE_PIDS = 2, /* the two forks of a copy that is being made */
 };
 
 void box_head_close(struct box_session *s)
@@ -66,13 +64,10 @@ static void head_ready(struct box_session *s, pid_t pid)
         return;
     }
     box_session_enter(s, BOX_ST_IDLE, INT64_MAX);
-    if (s->opening) {
-        const struct box_answer a = {
-            .verdict = "ok", .state = "lost", .peak_bytes = -1, .took_us = box_now_us() - s->opened_us
-        };
-        s->opening = false;
-        box_answer(s, &a);
-    }
+    box_zygotes_proved(s->keeper, s->head.zygote);
+    if (s->pooled)
+        box_send(&s->head.link, BOX_REHEARSE, 0, 0, NULL, 0);
+    box_session_opened(s);
     box_request_revived(s, NULL);
     box_request_begin(s);
 }
@@ -239,39 +234,29 @@ static void close_all(const int fds[3])
 
 /* ---- where it comes from ---- */
 
-static void ask_zygote(struct box_session *s, const int theirs[3])
+void box_head_ask(struct box_session *s)
 {
-    const struct box_fork how = {
-        .uid = s->keeper->base.root ? s->slot + 1 : 0,
-        .pids = s->pids + s->copy_max + SPARE_PIDS, /* copies are of the same uid */
-        .file_bytes = FILE_BYTES,
-        .data_bytes = s->keeper->cgroups.kind == BOX_CGROUP_NONE ? s->memory_bytes : 0,
-    };
-    const int fds[BOX_FORK_FDS] = {
-        [BOX_FD_INIT] = s->init.pidfd,
-        [BOX_FD_CONTROL] = theirs[0],
-        [BOX_FD_STDOUT] = theirs[1],
-        [BOX_FD_STDERR] = theirs[2],
-    };
-    const struct box_frame head = {
-        .type = BOX_FORK, .session = s->id, .request = ++s->head.generation, .len = sizeof how
-    };
-    s->head.ended = false;
-    box_session_enter(s, BOX_ST_FORK, time_mono_ms() + FORK_MS);
-    box_send_fds(&s->keeper->base.channel, &head, &how, fds, BOX_FORK_FDS);
+    struct err e;
+    int theirs[3] = { -1, -1, -1 };
+    int r = head_channels(s, theirs, &e);
+    if (r == 0) {
+        s->head.ended = false;
+        box_session_enter(s, BOX_ST_FORK, time_mono_ms() + FORK_MS);
+        box_zygotes_ask(s, theirs);
+    }
+    close_all(theirs);
+    if (r < 0)
+        box_session_give_up(s, e.msg);
 }
 
 void box_head_fork(struct box_session *s)
 {
-    struct err e;
-    int theirs[3] = { -1, -1, -1 };
     box_head_close(s);
-    int r = head_channels(s, theirs, &e);
-    if (r == 0)
-        ask_zygote(s, theirs);
-    close_all(theirs);
-    if (r < 0)
-        box_session_give_up(s, e.msg);
+    s->head.generation++;
+    if (s->keeper->zygotes.now)
+        box_head_ask(s);
+    else
+        box_session_enter(s, BOX_ST_FORK, time_mono_ms() + ZYGOTE_MS);
 }
 
 void box_head_wake(struct box_session *s, struct box_copy *copy, bool tell)

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include "box_check.h"
+#include "box_pool.h"
 #include "box_seccomp.h"
 #include "box_session.h"
 #include "box_zygote.h"
@@ -79,16 +80,20 @@ static struct json *features(const struct box_keeper *k)
     return v;
 }
 
-/* BOX_READY, whatever came of it. zygote_error NULL: it can fork. */
-static void report(struct box_keeper *k, const char *zygote_error)
+void box_keeper_report(struct box_keeper *k, const char *error)
 {
     AUTO(str_clear) struct str text = STR_INIT(BOX_PAYLOAD_MAX);
     autojson struct json *v = json_new_object();
     struct json *problems = json_new_array();
-    k->tier = judge(k, zygote_error == NULL);
-    k->ready = zygote_error == NULL;
+    if (k->reported)
+        return;
+    k->reported = true;
+    k->tier = judge(k, error == NULL);
+    k->ready = error == NULL;
     k->refused = !k->ready || k->tier > k->min_tier;
-    name_problems(k, problems, zygote_error);
+    if (error)
+        (void)snprintf(k->problem, sizeof k->problem, "%s", error);
+    name_problems(k, problems, error);
     json_set_str(v, "tier", tier_names[k->tier]);
     json_set(v, "features", features(k));
     json_set(v, "problems", problems);
@@ -99,61 +104,54 @@ static void report(struct box_keeper *k, const char *zygote_error)
     box_keeper_flush(k);
 }
 
-/* ---- the zygote ---- */
+/* ---- the base ---- */
 
-static void zygote_hello(struct box_keeper *k, const struct box_msg *msg)
+/* The end of whom the base's init adopted: a head whose zygote is gone, or nobody of interest. */
+static void base_exit(struct box_keeper *k, const struct box_msg *msg)
 {
-    struct err e;
-    autojson struct json *v = NULL;
-    if (json_parse(&v, (const char *)msg->payload, msg->head.len, BOX_FRAME_MAX, &e) < 0)
-        log_warn("zygote_hello", KV_E(&e));
-    k->landlock = (int)json_int_or(v, "landlock", 0);
-    log_info("zygote_ready", KV_S("python", json_str_or(v, "python", "?")),
-             KV_I("threads", json_int_or(v, "threads", 0)), KV_I("data_bytes", json_int_or(v, "data_bytes", 0)));
-    report(k, NULL);
-}
-
-static void zygote_frame(struct box_keeper *k, const struct box_msg *msg)
-{
-    if (msg->head.type == BOX_HELLO && !k->ready) {
-        zygote_hello(k, msg);
-    } else if (msg->head.type == BOX_FAILED) {
-        autofree char *why = xstrndup((const char *)msg->payload, msg->head.len);
-        report(k, why);
-    } else if ((msg->head.type == BOX_FORKED || msg->head.type == BOX_EXIT) && msg->head.len == sizeof(int32_t)) {
-        int32_t value = 0;
-        memcpy(&value, msg->payload, sizeof value);
-        struct box_session *s = box_session_find(k, msg->head.session);
-        if (s)
-            box_session_zygote(s, &msg->head, value);
+    int32_t end[2];
+    if (msg->head.len != sizeof end)
+        return;
+    memcpy(end, msg->payload, sizeof end);
+    for (struct box_session *s = k->sessions; s; s = s->next) {
+        if (box_session_is_child(s, end[0])) {
+            box_session_orphaned(s, end[1]);
+            return;
+        }
     }
 }
 
-/* Without it no head can be forked, and as pid 1 of the base it took every box along. The daemon starts another keeper. */
-static void zygote_gone(struct box_keeper *k)
+/* Without it there are no namespaces to fork into: it took every box along. The daemon starts another keeper. */
+static void base_gone(struct box_keeper *k)
 {
     box_loop_drop(&k->base_src);
-    if (k->ready) {
-        log_error("zygote_gone", KV_I("pid", k->base.pid));
+    if (k->reported) {
+        log_error("base_gone", KV_I("pid", k->base.pid));
         box_loop_stop(k->loop);
-    } else if (!*k->problem) {
-        (void)snprintf(k->problem, sizeof k->problem,
-                       "the interpreter ended while it was loading; the log has the reason");
-        report(k, k->problem);
+    } else {
+        box_keeper_report(k, "the base of all boxes ended at once; the log has the reason");
     }
 }
 
-static void on_zygote(void *ud, uint32_t events)
+static void on_base(void *ud, uint32_t events)
 {
     struct box_keeper *k = ud;
     static struct box_msg msg;
-    if ((events & EPOLLOUT) && box_link_flush(&k->base.channel) != 1)
-        box_loop_want(k->base_src, EPOLLIN);
+    (void)events;
     enum box_recv got = box_recv(k->base.channel.fd, &msg, false);
-    if (got == BOX_RECV_FRAME)
-        zygote_frame(k, &msg);
-    else if (got != BOX_RECV_NOTHING)
-        zygote_gone(k);
+    if (got == BOX_RECV_FRAME && msg.head.type == BOX_SWEPT && k->zygotes.made == 0) {
+        const uint32_t all = 0;
+        box_send(&k->base.channel, BOX_WATCH, 0, 0, &all, sizeof all);
+        box_zygotes_begin(k);
+    } else if (got == BOX_RECV_FRAME && msg.head.type == BOX_EXIT) {
+        base_exit(k, &msg);
+    } else if (got == BOX_RECV_FRAME && msg.head.type == BOX_FAILED) {
+        autofree char *why = xstrndup((const char *)msg.payload, msg.head.len);
+        box_keeper_report(k, why);
+    } else if (got == BOX_RECV_END || got == BOX_RECV_BAD) {
+        base_gone(k);
+    }
+    box_keeper_flush(k);
 }
 
 /* ---- the daemon ---- */
@@ -168,6 +166,13 @@ static const char *why_not(const struct box_keeper *k, uint32_t id)
     return k->refused ? "this machine's tier is below the configured minimum" : NULL;
 }
 
+/* What comes with a descriptor is nothing that waits there ready. */
+static bool open_from_pool(struct box_keeper *k, uint32_t id, const struct json *limits, int fd_n)
+{
+    const struct box_terms terms = box_terms_from(limits);
+    return fd_n == 0 && box_pool_take(k, id, &terms) != NULL;
+}
+
 static void open_session(struct box_keeper *k, const struct box_msg *msg)
 {
     struct err e;
@@ -177,14 +182,36 @@ static void open_session(struct box_keeper *k, const struct box_msg *msg)
     if (!why && msg->head.len > 0 &&
         json_parse(&limits, (const char *)msg->payload, msg->head.len, BOX_FRAME_MAX, &e) < 0)
         why = e.msg;
+    if (!why && open_from_pool(k, id, limits, msg->fd_n))
+        return;
     if (!why && !box_session_open(k, id, limits, &e))
         why = e.msg;
     if (why)
         box_answer_failed(k, id, 0, why);
 }
 
+/* How many boxes are to be ready, on what terms, and when a zygote is replaced. */
+static void set_pool(struct box_keeper *k, const struct box_msg *msg)
+{
+    struct err e;
+    autojson struct json *wish = NULL;
+    if (json_parse(&wish, (const char *)msg->payload, msg->head.len, BOX_FRAME_MAX, &e) < 0) {
+        log_warn("box_pool", KV_E(&e));
+        return;
+    }
+    int64_t forks = json_int_or(wish, "zygote_forks", 0), age = json_int_or(wish, "zygote_age_ms", 0);
+    k->zygotes.forks_max = forks > 0 && forks <= INT32_MAX ? (uint32_t)forks : 0;
+    k->zygotes.age_max_ms = age > 0 ? age : 0;
+    box_pool_set(k, wish);
+}
+
 static void daemon_frame(struct box_keeper *k, struct box_msg *msg)
 {
+    k->wanted_ms = time_mono_ms();
+    if (msg->head.type == BOX_POOL) {
+        set_pool(k, msg);
+        return;
+    }
     if (msg->head.type == BOX_OPEN) {
         open_session(k, msg);
         return;
@@ -250,11 +277,15 @@ void box_keeper_flush(struct box_keeper *k)
     for (struct box_session *s = k->sessions; s; s = s->next)
         if (s->head.link.first && s->head.src)
             box_loop_want(s->head.src, EPOLLOUT | (k->stalled ? 0 : (uint32_t)EPOLLIN));
-    if (k->base_src && k->base.channel.first)
-        box_loop_want(k->base_src, EPOLLIN | EPOLLOUT);
+    box_zygotes_flush(k);
 }
 
 /* ---- life ---- */
+
+static int64_t sooner(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
 
 static int64_t tick(void *ud, int64_t now_ms)
 {
@@ -265,8 +296,10 @@ static int64_t tick(void *ud, int64_t now_ms)
         box_session_tick(s, now_ms);
     }
     for (struct box_session *s = k->sessions; s; s = s->next)
-        if (s->due_ms < next)
-            next = s->due_ms;
+        next = sooner(next, s->due_ms);
+    bool quiet = box_pool_is_quiet(k);
+    next = sooner(next, box_zygotes_tick(k, now_ms, quiet));
+    next = sooner(next, box_pool_tick(k, now_ms, quiet));
     box_keeper_flush(k);
     return next;
 }
@@ -277,9 +310,7 @@ static int start_base(struct box_keeper *k, struct err *e)
         return err_set(e, ERR_CONFIG, "the kernel has no openat2 (5.6 or newer is needed)");
     if (box_seccomp_fd(&k->bpf_fd, e) < 0)
         return -1;
-    const struct box_base_how how = {
-        .image = k->image, .support = k->support, .uid_base = k->uid_base, .bpf_fd = k->bpf_fd
-    };
+    const struct box_base_how how = { .image = k->image, .support = k->support, .uid_base = k->uid_base };
     return box_base_start(&k->base, &how, e);
 }
 
@@ -294,21 +325,21 @@ int box_keeper_start(struct box_keeper *k, struct err *e)
     box_cgroups_open(&k->cgroups);
     if (start_base(k, e) < 0) {
         log_error("box_base", KV_E(e));
-        (void)snprintf(k->problem, sizeof k->problem, "%s", e->msg);
-        report(k, e->msg); /* doctor wants to hear it: stay, and refuse */
+        box_keeper_report(k, e->msg); /* doctor wants to hear it: stay, and refuse */
         return 0;
     }
-    k->base_src = box_loop_add(k->loop, k->base.channel.fd, EPOLLIN, on_zygote, k);
+    k->base_src = box_loop_add(k->loop, k->base.channel.fd, EPOLLIN, on_base, k);
     return 0;
 }
 
-/* The zygote's death takes every box along; then each init is waited for and its groups are removed. */
+/* The base's end takes every box along; then each init is waited for and its groups are removed. */
 void box_keeper_stop(struct box_keeper *k)
 {
     k->stopping = true;
     box_check_stop(k);
     box_loop_drop(&k->daemon_src);
     box_loop_drop(&k->base_src);
+    box_zygotes_stop(k);
     for (struct box_session *s = k->sessions; s; s = s->next)
         box_group_kill(&s->group);
     box_base_stop(&k->base);

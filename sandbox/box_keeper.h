@@ -1,4 +1,4 @@
-/* box_keeper.h - the keeper as a whole: the daemon's channel, the base with its zygote, the list of sessions.
+/* box_keeper.h - the keeper as a whole: the daemon's channel, the base with its zygotes, the list of sessions.
  *
  * Memory that a peer can make us use is bounded: a session's request (BOX_REQUEST_MAX), its claim (BOX_CLAIM_MAX), and what
  * waits for the daemon: past KEEPER_QUEUE_HIGH nothing more is read from any box until the daemon has taken it. */
@@ -7,6 +7,7 @@
 #include "box_cgroup.h"
 #include "box_loop.h"
 #include "box_ns.h"
+#include "box_zygotes.h"
 
 enum {
     KEEPER_QUEUE_HIGH = 1 << 20,
@@ -25,6 +26,20 @@ enum box_tier {
 struct box_session;
 struct box_check;
 
+/* What a session is promised; of BOX_OPEN, within bounds. */
+struct box_terms {
+    uint64_t memory_bytes, disk_bytes;
+    uint32_t pids, cpu_pct, copies;
+};
+
+/* See box_pool.h. */
+struct box_pool {
+    struct box_terms terms;
+    uint32_t wanted;
+    uint32_t failures;
+    int64_t again_ms, primed_ms;
+};
+
 struct box_keeper {
     /* how it was started; borrowed from argv */
     const char *image, *support;
@@ -38,15 +53,20 @@ struct box_keeper {
 
     struct box_base base;
     struct box_source *base_src;
+    struct box_zygotes zygotes;
+    struct box_pool pool;
+    int64_t wanted_ms; /* when the daemon last wanted something, or was last answered */
     struct box_cgroups cgroups;
     int bpf_fd;
     int landlock; /* its version; 0: none */
 
     enum box_tier tier;
-    bool ready;        /* the zygote can fork */
+    bool reported;     /* BOX_READY is out */
+    bool ready;        /* a zygote could fork: from then on one that dies is replaced */
     bool refused;      /* tier below the minimum, or no zygote: sessions are not opened */
     char problem[240]; /* why not ready */
-    struct box_session *sessions;
+    struct box_session *sessions; /* those that wait in the pool, too */
+    uint32_t serials;             /* given to sessions so far */
     uint8_t slots[KEEPER_SLOTS]; /* 1: in use */
     struct box_check *check;     /* a running check; NULL: none */
     bool stopping;
@@ -57,4 +77,6 @@ must_check int box_keeper_start(struct box_keeper *k, struct err *e);
 void box_keeper_stop(struct box_keeper *k);
 /* Writes what waits for the daemon, or arranges for it; stops or resumes reading from the boxes. After anything was queued. */
 void box_keeper_flush(struct box_keeper *k);
+/* Whether boxes can be made: error NULL, or why not. The first time it becomes BOX_READY, later it is nothing new. */
+void box_keeper_report(struct box_keeper *k, const char *error);
 #endif

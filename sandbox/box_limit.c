@@ -96,14 +96,34 @@ static char *status_of(pid_t pid)
     return slurp(path);
 }
 
-pid_t box_limit_inner_pid(pid_t pid)
+/* One of the numbers of NSpid, one a namespace: counted from the end, the innermost is 0. */
+static pid_t pid_in(pid_t pid, int from_end)
 {
     autofree char *text = status_of(pid);
-    const char *line = field(text, "\nNSpid:"); /* one number a namespace, the innermost last */
+    const char *line = field(text, "\nNSpid:");
     size_t n = strcspn(line, "\n");
-    while (n > 0 && line[n - 1] >= '0' && line[n - 1] <= '9')
-        n--;
-    return (pid_t)strtol(line + n, NULL, 10);
+    for (int i = 0;; i++) {
+        while (n > 0 && line[n - 1] >= '0' && line[n - 1] <= '9')
+            n--;
+        if (i == from_end || n == 0)
+            return (pid_t)strtol(line + n, NULL, 10);
+        n--; /* the tab between */
+    }
+}
+
+pid_t box_limit_inner_pid(pid_t pid)
+{
+    return pid_in(pid, 0);
+}
+
+pid_t box_limit_outer_pid(pid_t pid)
+{
+    return pid_in(pid, 1);
+}
+
+bool box_limit_is_there(int pidfd)
+{
+    return syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) == 0 || errno != ESRCH;
 }
 
 int box_limit_threads(pid_t pid)

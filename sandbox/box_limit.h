@@ -12,7 +12,11 @@ must_check int box_limit_oom(pid_t pid, bool first, struct err *e);
 bool box_limit_is_member(pid_t init, pid_t pid);
 /* Its pid in its own namespace; 0: it is gone. */
 pid_t box_limit_inner_pid(pid_t pid);
+/* The same one namespace further out: in the base, of a process of a box. */
+pid_t box_limit_outer_pid(pid_t pid);
 int box_limit_threads(pid_t pid); /* 0: it is gone */
+/* Is it still there, if only to be reaped? */
+bool box_limit_is_there(int pidfd);
 /* SIGKILL to all of a box that is neither its init nor its head and was started later than that (CLOCK_BOOTTIME, 10 ms
  * exact): what an interrupted cell has left. Best done while they are frozen; else some passes, until none is found. */
 void box_limit_kill_newer(pid_t init, pid_t head, int64_t since_us);

@@ -92,6 +92,17 @@ static int set_option(int fs, const char *key, const char *value)
     return (int)syscall(NR_FSCONFIG, fs, FSCONFIG_STRING, key, value, 0);
 }
 
+int box_mount_proc(int *out, struct err *e)
+{
+    autoclose int fs = (int)syscall(NR_FSOPEN, "proc", 1 /* CLOEXEC */);
+    if (fs < 0 || set_option(fs, "subset", "pid") < 0 ||
+        syscall(NR_FSCONFIG, fs, FSCONFIG_CREATE, NULL, NULL, 0) < 0)
+        return fail(e, "proc of init");
+    autoclose int tree = (int)syscall(NR_FSMOUNT, fs, 1 /* CLOEXEC */, ATTR_NOSUID | ATTR_NODEV | ATTR_NOEXEC);
+    *out = tree < 0 ? -1 : openat(tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return *out < 0 ? fail(e, "proc of init") : 0;
+}
+
 /* A detached, empty tmpfs. */
 static int skeleton(struct err *e)
 {
@@ -196,8 +207,7 @@ static int own_tmpfs(const char *path, const struct box_sizes *z, uint64_t bytes
 int box_mount_session(const struct box_sizes *z, int *data_fd, struct err *e)
 {
     /* Over the base's /proc, which stays below: one must be visible for the kernel to allow another. */
-    /* gid 0 of the base is init's: it alone sees every process, which its sweeps need. */
-    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid,hidepid=invisible,gid=0") < 0)
+    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid,hidepid=invisible") < 0)
         return fail(e, "proc");
     if (own_tmpfs("/tmp", z, z->tmp_bytes, 4096, "mode=1777", 0, e) < 0 ||
         own_tmpfs("/dev/shm", z, z->shm_bytes, 4096, "mode=1777", MS_NOEXEC, e) < 0 ||

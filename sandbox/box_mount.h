@@ -31,4 +31,6 @@ struct box_sizes {
 };
 /* The session's own mounts, as pid 1 of the box. *data_fd: O_PATH of /mnt/data. */
 must_check int box_mount_session(const struct box_sizes *z, int *data_fd, struct err *e);
+/* A /proc of the caller's pid namespace that lies nowhere in the tree: who has the descriptor sees every process there. */
+must_check int box_mount_proc(int *out, struct err *e);
 #endif

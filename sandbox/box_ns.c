@@ -1,10 +1,11 @@
 /* box_ns.c - see box_ns.h. The children here are forks of the keeper that live for a moment and then exec or exit; every
  * one of them is small and single-threaded, so plain system calls are safe in them.
  *
- *   base:  keeper -> B1 (unshares everything, ids) -> B2, pid 1 of the base: mounts, exec python
- *   box:   keeper -> S1 (cgroups, joins the base) -> S2 (unshares) -> S3, pid 1 of the box: mounts, exec init
+ *   base:   keeper -> B1 (unshares everything, ids) -> B2, pid 1 of the base: mounts, exec init
+ *   zygote: keeper -> Z1 (joins the base) -> Z2, exec python
+ *   box:    keeper -> S1 (cgroups, joins the base) -> S2 (unshares) -> S3, pid 1 of the box: mounts, exec init
  *
- * B2, S2 and S3 are made with CLONE_PARENT: the keeper is the parent of all, hears of their end, and takes them with it. */
+ * B2, Z2, S2 and S3 are made with CLONE_PARENT: the keeper is the parent of all, hears of their end, and takes them with it. */
 #include "box_ns.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -59,7 +60,7 @@ static int socket_pair(int *ours, int *theirs, struct err *e)
     return 0;
 }
 
-/* A child whose parent is ours: B1's and S1's way to hand the keeper a child that is born in another pid namespace. */
+/* A child whose parent is ours: B1's, Z1's and S1's way to hand the keeper a child that is born in another pid namespace. */
 static pid_t fork_sibling(int *pidfd)
 {
     unsigned long flags = (unsigned long)CLONE_PARENT | SIGCHLD | (pidfd ? (unsigned long)CLONE_PIDFD : 0);
@@ -118,50 +119,38 @@ static void execute(const char *path, const char *const *argv, const char *const
     (void)execve(path, a, e);
 }
 
-/* ---- the base ---- */
+/* ---- init, of the base or of a box ---- */
 
-static const char HOME_IS_DATA[] = "HOME=" BOX_DATA;
-
-static _Noreturn void exec_zygote(int channel)
+static _Noreturn void exec_init(int control, int proc)
 {
-    static const char *const argv[] = { BOX_PYTHON, "-I", BOX_SUPPORT "/zygote.py", NULL };
-    static const char *const env[] = {
-        "PATH=/usr/local/bin:/usr/bin:/bin",
-        HOME_IS_DATA,
-        "LANG=C.UTF-8",
-        "TZ=UTC",
-        "MPLBACKEND=Agg",
-        "MPLCONFIGDIR=/tmp/mpl",
-        "XDG_CACHE_HOME=/tmp/.cache",
-        "IPYTHONDIR=/tmp/.ipython",
-        "PYTHONDONTWRITEBYTECODE=1",
-        "OPENBLAS_NUM_THREADS=1",
-        "OMP_NUM_THREADS=1",
-        NULL,
-    };
-    execute(argv[0], argv, env);
-    give_up_errno(channel, "start " BOX_PYTHON " of the image");
+    static const char *const argv[] = { "init", NULL };
+    static const char *const env[] = { NULL };
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    int channel = fcntl(control, F_DUPFD_CLOEXEC, 16); /* out of the way of the targets */
+    const int fds[] = { null, null, null, channel, fcntl(proc, F_DUPFD_CLOEXEC, 16) };
+    _Static_assert(BOX_INIT_CONTROL == 3 && BOX_INIT_PROC == 4, "the row above");
+    if (null < 0 || channel < 0 || fds[4] < 0 || place_descriptors(fds, countof(fds), 0) < 0)
+        _exit(1);
+    execute(BOX_SUPPORT "/init", argv, env);
+    give_up_errno(BOX_INIT_CONTROL, BOX_SUPPORT "/init");
 }
 
+/* ---- the base ---- */
+
 /* B2 */
-static _Noreturn void base_main(int channel, int bpf_fd, const struct box_grab *grab)
+static _Noreturn void base_main(int channel, const struct box_grab *grab)
 {
-    const uint64_t caps = 1U << CAP_SYS_ADMIN | 1U << CAP_SYS_CHROOT | 1U << CAP_SETUID | 1U << CAP_SETGID |
-                          1U << CAP_SETPCAP | 1U << CAP_KILL | 1U << CAP_SETFCAP;
     struct err e;
-    if (box_mount_base(grab, &e) < 0)
+    int proc = -1;
+    if (box_mount_base(grab, &e) < 0 || box_mount_proc(&proc, &e) < 0)
         give_up(channel, &e);
     if (sethostname("sandbox", 7) < 0)
         give_up_errno(channel, "hostname");
     reset_signals();
-    if (keep_capabilities(caps) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
-        give_up_errno(channel, "capabilities of the zygote");
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    channel = fcntl(channel, F_DUPFD_CLOEXEC, 16); /* out of the way of its own target */
-    const int fds[] = { channel, fcntl(bpf_fd, F_DUPFD_CLOEXEC, 16) };
-    if (null < 0 || dup3(null, 0, 0) < 0 || dup3(2, 1, 0) < 0 || place_descriptors(fds, 2, BOX_ZYGOTE_CONTROL) < 0)
-        _exit(1);
-    exec_zygote(BOX_ZYGOTE_CONTROL);
+    if (keep_capabilities(0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+        give_up_errno(channel, "capabilities of the base's init");
+    exec_init(channel, proc);
 }
 
 struct base_start {
@@ -192,7 +181,7 @@ static _Noreturn void base_child(const struct base_start *s)
         give_up_errno(s->channel, "uid of the base");
     pid_t pid = fork_sibling(NULL);
     if (pid == 0)
-        base_main(s->channel, s->how->bpf_fd, &grab);
+        base_main(s->channel, &grab);
     if (pid < 0)
         give_up_errno(s->channel, "fork");
     _exit(write_all(s->sync, &pid, sizeof pid) < 0);
@@ -267,7 +256,7 @@ int box_base_start(struct box_base *b, const struct box_base_how *how, struct er
     if (base_sync(b, &s, ours, child, e) < 0)
         return -1;
     b->pidfd = (int)syscall(NR_PIDFD_OPEN, b->pid, 0);
-    return b->pidfd < 0 ? err_sys(e, ERR_SANDBOX, errno, "pidfd of the zygote") : 0;
+    return b->pidfd < 0 ? err_sys(e, ERR_SANDBOX, errno, "pidfd of the base") : 0;
 }
 
 void box_base_stop(struct box_base *b)
@@ -288,6 +277,99 @@ uint32_t box_host_uid(const struct box_base *b, uint32_t slot_uid)
     return b->root ? b->uid_base + slot_uid : geteuid();
 }
 
+/* ---- a zygote ---- */
+
+static const char HOME_IS_DATA[] = "HOME=" BOX_DATA;
+
+static _Noreturn void exec_zygote(void)
+{
+    static const char *const argv[] = { BOX_PYTHON, "-I", BOX_SUPPORT "/zygote.py", NULL };
+    static const char *const env[] = {
+        "PATH=/usr/local/bin:/usr/bin:/bin",
+        HOME_IS_DATA,
+        "LANG=C.UTF-8",
+        "TZ=UTC",
+        "MPLBACKEND=Agg",
+        "MPLCONFIGDIR=/tmp/mpl",
+        "XDG_CACHE_HOME=/tmp/.cache",
+        "IPYTHONDIR=/tmp/.ipython",
+        "PYTHONDONTWRITEBYTECODE=1",
+        "OPENBLAS_NUM_THREADS=1",
+        "OMP_NUM_THREADS=1",
+        NULL,
+    };
+    execute(argv[0], argv, env);
+    give_up_errno(BOX_ZYGOTE_CONTROL, "start " BOX_PYTHON " of the image");
+}
+
+/* Z2 */
+static _Noreturn void zygote_main(int control, int bpf)
+{
+    const uint64_t caps = 1U << CAP_SYS_ADMIN | 1U << CAP_SYS_CHROOT | 1U << CAP_SETUID | 1U << CAP_SETGID |
+                          1U << CAP_SETPCAP | 1U << CAP_KILL | 1U << CAP_SETFCAP;
+    (void)setsid();
+    reset_signals();
+    if (keep_capabilities(caps) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+        give_up_errno(control, "capabilities of the zygote");
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    const int fds[] = { fcntl(control, F_DUPFD_CLOEXEC, 16), fcntl(bpf, F_DUPFD_CLOEXEC, 16) };
+    if (null < 0 || dup3(null, 0, 0) < 0 || dup3(2, 1, 0) < 0 || fds[0] < 0 || fds[1] < 0 ||
+        lseek(fds[1], 0, SEEK_SET) < 0 || place_descriptors(fds, 2, BOX_ZYGOTE_CONTROL) < 0)
+        give_up_errno(control, "descriptors of the zygote");
+    exec_zygote();
+}
+
+/* Z1 */
+static _Noreturn void zygote_first(const struct box_base *b, int control, int bpf, pid_t *second)
+{
+    if (setns(b->pidfd, CLONE_NEWUSER | ALL_NAMESPACES) < 0 || become_base_root(b->root) < 0)
+        give_up_errno(control, "join the base");
+    (void)umask(022);
+    pid_t pid = fork_sibling(NULL);
+    if (pid == 0)
+        zygote_main(control, bpf);
+    if (pid < 0)
+        give_up_errno(control, "fork");
+    *second = pid;
+    _exit(0);
+}
+
+/* One page for the keeper's life, in which a child leaves the number of the one that it made for us. */
+static pid_t *shared_pid(void)
+{
+    static pid_t *second;
+    if (!second) {
+        second = mmap(NULL, sizeof *second, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (second == MAP_FAILED)
+            abort();
+    }
+    *second = 0;
+    return second;
+}
+
+int box_zygote_start(const struct box_base *b, int bpf_fd, int *pidfd, struct box_link *channel, struct err *e)
+{
+    int ours = -1, theirs = -1;
+    pid_t *second = shared_pid();
+    if (socket_pair(&ours, &theirs, e) < 0)
+        return -1;
+    autoclose int near = ours;
+    autoclose int far = theirs;
+    pid_t first = fork();
+    if (first < 0)
+        return err_sys(e, ERR_SANDBOX, errno, "fork");
+    if (first == 0)
+        zygote_first(b, far, bpf_fd, second);
+    (void)waitpid(first, NULL, 0);
+    if (*second == 0)
+        return last_words(near, e);
+    *pidfd = (int)syscall(NR_PIDFD_OPEN, *second, 0);
+    if (*pidfd < 0)
+        return err_sys(e, ERR_SANDBOX, errno, "pidfd of the zygote");
+    *channel = (struct box_link){ .fd = box_fd_take(&near) };
+    return 0;
+}
+
 /* ---- a box ---- */
 
 struct init_start {
@@ -300,13 +382,11 @@ struct init_start {
 /* S3 */
 static _Noreturn void init_main(const struct init_start *s)
 {
-    static const char *const argv[] = { "init", NULL };
-    static const char *const env[] = { NULL };
     struct err e;
-    int data_fd = -1;
+    int data_fd = -1, proc = -1;
     if (sethostname("sandbox", 7) < 0)
         give_up_errno(s->channel, "hostname");
-    if (box_mount_session(s->sizes, &data_fd, &e) < 0)
+    if (box_mount_session(s->sizes, &data_fd, &e) < 0 || box_mount_proc(&proc, &e) < 0)
         give_up(s->channel, &e);
     (void)setsid();
     const struct box_frame built = { .type = BOX_BUILT };
@@ -317,13 +397,7 @@ static _Noreturn void init_main(const struct init_start *s)
     if (keep_capabilities(1U << CAP_KILL | 1U << CAP_SETPCAP) < 0 || prctl(PR_CAPBSET_DROP, CAP_SETPCAP, 0, 0, 0) < 0 ||
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
         give_up_errno(s->channel, "capabilities of a box's init");
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    int channel = fcntl(s->channel, F_DUPFD_CLOEXEC, 16);
-    const int fds[] = { null, null, null, channel };
-    if (null < 0 || channel < 0 || place_descriptors(fds, 4, 0) < 0)
-        _exit(1);
-    execute(BOX_SUPPORT "/init", argv, env);
-    give_up_errno(BOX_INIT_CONTROL, BOX_SUPPORT "/init");
+    exec_init(s->channel, proc);
 }
 
 /* S2, in the base's pid namespace: only here can a namespace below it be made. */
@@ -407,15 +481,9 @@ static int init_born(struct box_init *out, pid_t first, const pid_t *second, str
 int box_init_start(struct box_init *out, const struct box_base *b, const struct box_sizes *z, box_enter_fn *enter,
                    void *ud, struct err *e)
 {
-    static pid_t *second; /* one shared page for the keeper's life */
-    if (!second) {
-        second = mmap(NULL, sizeof *second, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-        if (second == MAP_FAILED)
-            abort();
-    }
+    pid_t *second = shared_pid();
     int theirs = -1;
     *out = (struct box_init){ .pidfd = -1, .data_fd = -1, .channel = BOX_LINK_INIT };
-    *second = 0;
     if (socket_pair(&out->channel.fd, &theirs, e) < 0)
         return -1;
     autoclose int channel = theirs;

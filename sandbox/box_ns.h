@@ -1,4 +1,4 @@
-/* box_ns.h - the processes that namespaces are made with: the base with its zygote, and one init per box.
+/* box_ns.h - the processes that namespaces are made with: the base, held by an init; zygotes in it; one init per box.
  *
  * As root the base's ids 0-65535 are the host's uid_base and up: 0 is the zygote's and the inits', 1 + slot a session's.
  * As a plain user there is one id, the user's own, and sessions are kept apart by their namespaces alone. The host's uid 0
@@ -12,9 +12,9 @@
 enum { BOX_UID_RANGE = 65536 };
 
 struct box_base {
-    pid_t pid; /* the zygote */
+    pid_t pid; /* its init */
     int pidfd;
-    struct box_link channel; /* to the zygote */
+    struct box_link channel; /* to it */
     bool root;               /* the keeper has a range of ids to give */
     uint32_t uid_base;
 };
@@ -22,12 +22,15 @@ struct box_base {
 struct box_base_how {
     const char *image, *support; /* borrowed */
     uint32_t uid_base;
-    int bpf_fd; /* borrowed: the seccomp program */
 };
 
-/* Starts the zygote; that it is ready it says itself, by BOX_HELLO on the channel, or BOX_FAILED with the reason. */
+/* Makes the base; that it stands its init says itself, by BOX_SWEPT on the channel, or BOX_FAILED with the reason. */
 must_check int box_base_start(struct box_base *b, const struct box_base_how *how, struct err *e);
-void box_base_stop(struct box_base *b); /* kills the zygote and with it every box */
+void box_base_stop(struct box_base *b); /* kills its init and with it every zygote and every box */
+
+/* Starts an interpreter in the base. That it is ready it says itself, by BOX_HELLO on *channel, or BOX_FAILED with the
+ * reason. bpf_fd, the seccomp program, is borrowed. */
+must_check int box_zygote_start(const struct box_base *b, int bpf_fd, int *pidfd, struct box_link *channel, struct err *e);
 
 struct box_init {
     int pidfd;

@@ -57,6 +57,9 @@ enum box_frame_type {
     BOX_RESTORE,    /* JSON {"op":"restore","from","bytes","number","budget_ms","timeout_ms","grace_ms"} and one descriptor, a file to
                      read: a new interpreter gets the variables that lie there; files stay, copies go, and the session is after
                      cell `number` -> BOX_CLAIM, BOX_DONE */
+    BOX_POOL = 16, /* JSON {"boxes", what BOX_OPEN has, "zygote_forks","zygote_age_ms"}, session 0: so many boxes are kept
+                     ready for BOX_OPEN on the same terms (0, as at the start: none); an interpreter that heads are forked
+                     from is replaced after so many forks and at that age (0: never). No answer */
 
     /* keeper -> daemon */
     BOX_READY =
@@ -85,6 +88,10 @@ enum box_frame_type {
      * and says BOX_HELLO on that control channel; with tell true its payload is a BOX_CLAIM whose notes say what did not
      * come along, else the notes come with the next cell's claim */
     BOX_WAKE,
+    /* keeper -> head, no payload, no answer. REHEARSE: nobody waits for it, so it runs a cell of its own, forgets it, and has what
+     * it writes to in memory of its own. OWN: it waited in the pool and is somebody's now: fresh random states */
+    BOX_REHEARSE,
+    BOX_OWN,
 
     /* head -> keeper */
     BOX_HELLO = 96, /* JSON {"audit":{...}}: locked down, audited, ready for the first byte; of a woken one: a claim */

@@ -13,6 +13,7 @@
 #include "box_check.h"
 #include "box_copy.h"
 #include "box_limit.h"
+#include "box_pool.h"
 #include "box_zygote.h"
 #include "log.h"
 
@@ -30,7 +31,7 @@ static const char *const state_names[BOX_STATES] = { "build", "fork",  "idle", "
 static const uint16_t may_follow[BOX_STATES] = {
     /* all else is a bug here */
     [BOX_ST_BUILD] = 1 << BOX_ST_FORK | 1 << BOX_ST_CLOSE,
-    [BOX_ST_FORK] = 1 << BOX_ST_IDLE | 1 << BOX_ST_CLOSE,
+    [BOX_ST_FORK] = 1 << BOX_ST_FORK | 1 << BOX_ST_IDLE | 1 << BOX_ST_CLOSE,
     [BOX_ST_IDLE] = 1 << BOX_ST_RUN | 1 << BOX_ST_PUT | 1 << BOX_ST_COPY | 1 << BOX_ST_SWEEP | 1 << BOX_ST_CLOSE,
     [BOX_ST_RUN] = 1 << BOX_ST_IDLE | 1 << BOX_ST_SWEEP | 1 << BOX_ST_CLOSE,
     [BOX_ST_PUT] = 1 << BOX_ST_IDLE | 1 << BOX_ST_SWEEP | 1 << BOX_ST_CLOSE,
@@ -55,9 +56,17 @@ void box_session_enter(struct box_session *s, enum box_state state, int64_t due_
 struct box_session *box_session_find(const struct box_keeper *k, uint32_t id)
 {
     for (struct box_session *s = k->sessions; s; s = s->next)
-        if (s->id == id)
+        if (s->id == id && !s->pooled)
             return s;
     return NULL;
+}
+
+struct box_session *box_session_of_serial(const struct box_keeper *k, uint32_t serial)
+{
+    struct box_session *s = k->sessions;
+    while (s && s->serial != serial)
+        s = s->next;
+    return s;
 }
 
 void box_session_give_up(struct box_session *s, const char *why)
@@ -65,6 +74,8 @@ void box_session_give_up(struct box_session *s, const char *why)
     log_error("box_failed", KV_I("session", s->id), KV_S("state", state_names[s->state]), KV_S("why", why));
     bool opening = s->opening;
     s->opening = false;
+    if (s->pooled)
+        box_pool_failed(s->keeper);
     if (opening)
         box_answer(s, &(struct box_answer){ .verdict = "failed", .state = "lost", .why = why, .peak_bytes = -1 });
     if (s->request.id != 0)
@@ -107,6 +118,11 @@ static void head_ended(struct box_session *s, int status)
 {
     s->head.ended = true;
     s->head.status = status;
+    s->head.outer = 0;
+    if (s->pooled && s->state == BOX_ST_IDLE) { /* nobody's: another takes its place */
+        box_session_give_up(s, "it ended while it waited");
+        return;
+    }
     switch (s->state) {
     case BOX_ST_FORK: box_session_give_up(s, "the interpreter did not start; the log has the reason"); break;
     case BOX_ST_PUT: s->died_idle = true; break; /* the sweep waits for the file */
@@ -129,7 +145,38 @@ void box_session_zygote(struct box_session *s, const struct box_frame *head, int
         head_ended(s, value);
     else if (head->type == BOX_FORKED && value < 0)
         box_session_give_up(s, strerror(-value)); /* NOLINT(concurrency-mt-unsafe): one thread */
+    else if (head->type == BOX_FORKED)
+        s->head.outer = value;
     box_keeper_flush(s->keeper);
+}
+
+void box_session_zygote_ready(struct box_session *s)
+{
+    if (s->state == BOX_ST_FORK && s->head.zygote == 0)
+        box_head_ask(s);
+}
+
+void box_session_zygote_gone(struct box_session *s, uint32_t number)
+{
+    struct box_head *h = &s->head;
+    if (h->zygote != number || h->inner != 0 || h->ended)
+        return;
+    if (h->outer == 0 && h->pid != 0)
+        h->outer = box_limit_outer_pid(h->pid);
+    if (h->outer == 0 && s->state == BOX_ST_FORK) /* it may never have been made; if it was, it sees its channel end */
+        box_head_fork(s);
+    else if (h->pidfd >= 0 && !box_limit_is_there(h->pidfd)) /* reaped, and that was not told any more */
+        head_ended(s, BOX_EXIT_UNKNOWN);
+}
+
+bool box_session_is_child(const struct box_session *s, pid_t outer)
+{
+    return s->head.outer == outer && s->head.inner == 0 && !s->head.ended;
+}
+
+void box_session_orphaned(struct box_session *s, int status)
+{
+    head_ended(s, status);
 }
 
 /* Init tells how a head ended that came from a copy. */
@@ -261,12 +308,6 @@ void box_session_abandon(struct box_session *s)
     session_free(s);
 }
 
-static uint64_t limit_of(const struct json *limits, const char *key, int64_t otherwise, int64_t least, int64_t most)
-{
-    int64_t n = json_int_or(limits, key, otherwise);
-    return (uint64_t)(n < least ? least : n > most ? most : n);
-}
-
 /* tmpfs is memory: all of it together must stay well below the limit, or a full disk is an OOM kill (section 0). */
 static struct box_sizes sizes_of(struct box_session *s)
 {
@@ -294,7 +335,7 @@ static int start(struct box_session *s, struct err *e)
 {
     const struct box_group_limits limits = { .memory_bytes = s->memory_bytes, .pids = s->pids, .cpu_pct = s->cpu_pct };
     const struct box_sizes sizes = sizes_of(s);
-    if (box_group_open(&s->group, &s->keeper->cgroups, s->id, &limits, e) < 0 ||
+    if (box_group_open(&s->group, &s->keeper->cgroups, s->serial, &limits, e) < 0 ||
         box_init_start(&s->init, &s->keeper->base, &sizes, enter_group, s, e) < 0)
         return -1;
     s->init_src = box_loop_add(s->keeper->loop, s->init.channel.fd, EPOLLIN, on_init, s);
@@ -314,36 +355,62 @@ static uint32_t free_slot(const struct box_keeper *k)
     return slot;
 }
 
-struct box_session *box_session_open(struct box_keeper *k, uint32_t id, const struct json *limits, struct err *e)
+static uint64_t limit_of(const struct json *limits, const char *key, int64_t otherwise, int64_t least, int64_t most)
+{
+    int64_t n = json_int_or(limits, key, otherwise);
+    return (uint64_t)(n < least ? least : n > most ? most : n);
+}
+
+struct box_terms box_terms_from(const struct json *limits)
+{
+    return (struct box_terms){
+        .memory_bytes = limit_of(limits, "memory_bytes", MIB * 1024, MIB * 128, MIB * 1024 * 1024),
+        .disk_bytes = limit_of(limits, "disk_bytes", MIB * 256, MIB, MIB * 1024 * 1024),
+        .pids = (uint32_t)limit_of(limits, "pids", 128, 8, 30000),
+        .cpu_pct = (uint32_t)limit_of(limits, "cpu_pct", 100, 0, 100000),
+        .copies = (uint32_t)limit_of(limits, "copies", 0, 0, BOX_COPIES_MAX),
+    };
+}
+
+static struct box_session *session_new(struct box_keeper *k, uint32_t id, uint32_t slot, const struct box_terms *terms)
+{
+    struct box_session *s = xcalloc(1, sizeof *s);
+    *s = (struct box_session){
+        .next = k->sessions,
+        .keeper = k,
+        .id = id,
+        .serial = ++k->serials,
+        .slot = slot,
+        .pooled = id == 0,
+        .state = BOX_ST_BUILD,
+        .due_ms = time_mono_ms() + BUILD_MS,
+        .terms = *terms,
+        .memory_bytes = terms->memory_bytes,
+        .disk_bytes = terms->disk_bytes,
+        .pids = terms->pids,
+        .cpu_pct = terms->cpu_pct,
+        .copy_max = terms->copies,
+        .init = { .pidfd = -1, .data_fd = -1, .channel = BOX_LINK_INIT },
+        .head = { .pidfd = -1, .ended = true, .link = BOX_LINK_INIT, .pipe = { -1, -1 } },
+        .data_fd = -1,
+        .incoming.body = STR_INIT(BOX_REQUEST_MAX),
+        .opened_us = box_now_us(),
+        .opening = id != 0,
+    };
+    box_request_clear(&s->request);
+    k->sessions = s;
+    k->slots[slot] = 1;
+    return s;
+}
+
+struct box_session *box_session_make(struct box_keeper *k, uint32_t id, const struct box_terms *terms, struct err *e)
 {
     uint32_t slot = free_slot(k);
     if (slot == KEEPER_SLOTS) {
         (void)err_set(e, ERR_LIMIT, "no more sessions: every uid is in use");
         return NULL;
     }
-    struct box_session *s = xcalloc(1, sizeof *s);
-    *s = (struct box_session){
-        .next = k->sessions,
-        .keeper = k,
-        .id = id,
-        .slot = slot,
-        .state = BOX_ST_BUILD,
-        .due_ms = time_mono_ms() + BUILD_MS,
-        .memory_bytes = limit_of(limits, "memory_bytes", MIB * 1024, MIB * 128, MIB * 1024 * 1024),
-        .disk_bytes = limit_of(limits, "disk_bytes", MIB * 256, MIB, MIB * 1024 * 1024),
-        .pids = (uint32_t)limit_of(limits, "pids", 128, 8, 30000),
-        .cpu_pct = (uint32_t)limit_of(limits, "cpu_pct", 100, 0, 100000),
-        .copy_max = (uint32_t)limit_of(limits, "copies", 0, 0, BOX_COPIES_MAX),
-        .init = { .pidfd = -1, .data_fd = -1, .channel = BOX_LINK_INIT },
-        .head = { .pidfd = -1, .ended = true, .link = BOX_LINK_INIT, .pipe = { -1, -1 } },
-        .data_fd = -1,
-        .incoming.body = STR_INIT(BOX_REQUEST_MAX),
-        .opened_us = box_now_us(),
-        .opening = true,
-    };
-    box_request_clear(&s->request);
-    k->sessions = s;
-    k->slots[slot] = 1;
+    struct box_session *s = session_new(k, id, slot, terms);
     if (start(s, e) < 0) {
         log_error("box_open_failed", KV_I("session", id), KV_E(e));
         (void)box_group_close(&s->group);
@@ -351,6 +418,35 @@ struct box_session *box_session_open(struct box_keeper *k, uint32_t id, const st
         return NULL;
     }
     return s;
+}
+
+struct box_session *box_session_open(struct box_keeper *k, uint32_t id, const struct json *limits, struct err *e)
+{
+    const struct box_terms terms = box_terms_from(limits);
+    return box_session_make(k, id, &terms, e);
+}
+
+void box_session_hand_out(struct box_session *s, uint32_t id)
+{
+    s->id = id;
+    s->pooled = false;
+    s->opened_us = box_now_us();
+    s->opening = true;
+    if (s->state != BOX_ST_IDLE)
+        return;
+    box_send(&s->head.link, BOX_OWN, id, 0, NULL, 0);
+    box_session_opened(s);
+}
+
+void box_session_opened(struct box_session *s)
+{
+    const struct box_answer a = {
+        .verdict = "ok", .state = "lost", .peak_bytes = -1, .took_us = box_now_us() - s->opened_us
+    };
+    if (!s->opening)
+        return;
+    s->opening = false;
+    box_answer(s, &a);
 }
 
 void box_session_stall(struct box_session *s, bool stalled)

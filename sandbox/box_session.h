@@ -49,7 +49,9 @@ struct box_place {
 
 struct box_head {
     pid_t pid;   /* on the host; 0: not known yet */
-    pid_t inner; /* in the box, when it came from a copy; 0: from the zygote */
+    pid_t inner; /* in the box, when it came from a copy; 0: from a zygote */
+    pid_t outer; /* in the base, when it came from a zygote; 0: not known (yet), or ended */
+    uint32_t zygote; /* that was asked for it; 0: none was */
     int pidfd;
     uint32_t generation; /* tells its messages from those of its predecessors */
     bool ended;          /* status is as from waitpid() */
@@ -103,10 +105,13 @@ struct box_copy;
 struct box_session {
     struct box_session *next;
     struct box_keeper *keeper;
-    uint32_t id, slot; /* slot + 1: uid in the base */
+    uint32_t id;           /* the daemon's number; 0: it waits in the pool */
+    uint32_t serial, slot; /* serial: ours, never used twice; slot + 1: uid in the base */
+    bool pooled;
     enum box_state state;
     int64_t due_ms; /* when the present state, or the request's limit, wants attention; INT64_MAX: never */
 
+    struct box_terms terms; /* as asked for */
     uint64_t memory_bytes, disk_bytes;
     uint32_t pids, cpu_pct;
     struct box_group group;
@@ -144,12 +149,27 @@ struct box_session {
 /* Makes one, which answers (as to BOX_OPEN) when its head is ready, or why it will never be. NULL: it failed at once, and the
  * caller has to answer. limits is an object or NULL. */
 struct box_session *box_session_open(struct box_keeper *k, uint32_t id, const struct json *limits, struct err *e);
+/* The same on terms that are checked; id 0: for the pool, and nobody is told. */
+struct box_session *box_session_make(struct box_keeper *k, uint32_t id, const struct box_terms *terms, struct err *e);
+struct box_terms box_terms_from(const struct json *limits);
+/* It waited in the pool and becomes that session: BOX_OPEN is answered, now or when it is ready. */
+void box_session_hand_out(struct box_session *s, uint32_t id);
+/* Its head is ready: BOX_OPEN is answered, if that waits. */
+void box_session_opened(struct box_session *s);
 void box_session_close(struct box_session *s);
 /* At the keeper's end: kill, wait, remove, say nothing. */
 void box_session_abandon(struct box_session *s);
 struct box_session *box_session_find(const struct box_keeper *k, uint32_t id);
-/* A message of the zygote's about the head of that generation. */
+struct box_session *box_session_of_serial(const struct box_keeper *k, uint32_t serial);
+/* A message of a zygote's about the head of that generation. */
 void box_session_zygote(struct box_session *s, const struct box_frame *head, int32_t value);
+/* One can be asked, for a session that waits for that. */
+void box_session_zygote_ready(struct box_session *s);
+/* That one has ended. */
+void box_session_zygote_gone(struct box_session *s, uint32_t number);
+/* Is its head the process of that number in the base? How such a one ended that had lost its zygote. */
+bool box_session_is_child(const struct box_session *s, pid_t outer);
+void box_session_orphaned(struct box_session *s, int status);
 void box_session_tick(struct box_session *s, int64_t now_ms);
 /* Reading of this session's pipes and head stops or goes on. */
 void box_session_stall(struct box_session *s, bool stalled);
@@ -162,7 +182,8 @@ void box_session_give_up(struct box_session *s, const char *why);
 
 /* ---- the head (box_head.c) ---- */
 void box_head_close(struct box_session *s);
-void box_head_fork(struct box_session *s); /* from the zygote */
+void box_head_fork(struct box_session *s); /* from a zygote, at once or when there is one */
+void box_head_ask(struct box_session *s);  /* now there is one */
 /* From a copy. tell: what is gone is told by its HELLO, since a request waits for that. */
 void box_head_wake(struct box_session *s, struct box_copy *copy, bool tell);
 /* It said what no head says. */

@@ -1,8 +1,11 @@
-/* init.c - pid 1 of a box. Freestanding, static, a few KiB: one runs per session for as long as the session lives.
+/* init.c - pid 1 of a box, and of the base. Freestanding, static, a few KiB: one runs per session for as long as the session
+ * lives, and one for as long as the keeper does.
  *
- * The keeper built the box's namespaces and then executed this program in them. It reaps what is left behind, kills
- * everything else in the box but copies when the keeper says so, tells how a head ended that came from a copy, and ends - and with it, by the kernel's rule for pid 1, the whole
- * box - when the keeper's channel closes. It holds CAP_KILL and nothing else, because its uid is not the session's.
+ * The keeper built the namespaces and then executed this program in them. It reaps what is left behind, kills everything
+ * else in the box but copies when the keeper says so, tells how a head ended that came from a copy, and ends - and with it,
+ * by the kernel's rule for pid 1, the whole box - when the keeper's channel closes. In a box it holds CAP_KILL and nothing
+ * else, because its uid is not the session's; in the base it holds nothing, and tells of every end: a head whose zygote is
+ * gone has become its child.
  *
  * It stays outside of the head's Landlock domain, so that the head's signal scope covers it, and it reads nothing that
  * a box could write: only the keeper has the other end of its channel. */
@@ -14,7 +17,6 @@
 #include "raw.h"
 
 enum {
-    AT_CWD = -100,
     ENTRIES_BYTES = 4096,
     NUMBER_MAX = 1 << 22, /* pids are smaller */
     SIGKILL_ = 9,
@@ -101,8 +103,8 @@ static void lock_down(void)
         end(2);
 }
 
-static long proc_fd;     /* /proc of the box: init sees all of it, a sweep walks it */
 static uint32_t watched; /* the head, when it came from a copy; 0: it is the zygote's to wait for */
+static int tell_all;     /* pid 1 of the base */
 
 static void say(uint8_t type, const void *payload, uint32_t n)
 {
@@ -115,10 +117,11 @@ static void say(uint8_t type, const void *payload, uint32_t n)
     (void)raw6(__NR_sendto, BOX_INIT_CONTROL, RAW_ARG(&out), (long)(sizeof out.head + n), MSG_NOSIGNAL_, 0, 0);
 }
 
-static void say_end(int status)
+static void say_end(uint32_t pid, int status)
 {
-    const uint32_t end[2] = { watched, (uint32_t)status };
-    watched = 0;
+    const uint32_t end[2] = { pid, (uint32_t)status };
+    if (pid == watched)
+        watched = 0;
     say(BOX_EXIT, end, sizeof end);
 }
 
@@ -126,16 +129,17 @@ static void reap(void)
 {
     int status = 0;
     for (long pid = 0; (pid = raw4(__NR_wait4, -1, &status, WNOHANG_, 0)) > 0;)
-        if ((uint32_t)pid == watched)
-            say_end(status);
+        if (tell_all || (uint32_t)pid == watched)
+            say_end((uint32_t)pid, status);
 }
 
 static void watch(uint32_t pid)
 {
     watched = pid;
+    tell_all = pid == 0;
     reap();
     if (watched && raw2(__NR_kill, watched, 0) == -ESRCH_)
-        say_end(BOX_EXIT_UNKNOWN);
+        say_end(watched, BOX_EXIT_UNKNOWN);
 }
 
 /* ---- the sweep ---- */
@@ -170,8 +174,8 @@ static int pass(const uint32_t *spare, size_t n)
 {
     static _Alignas(struct entry) char entries[ENTRIES_BYTES];
     int found = 0;
-    (void)raw3(__NR_lseek, proc_fd, 0, 0);
-    for (long got = 0; (got = raw3(__NR_getdents64, proc_fd, entries, sizeof entries)) > 0;) {
+    (void)raw3(__NR_lseek, BOX_INIT_PROC, 0, 0);
+    for (long got = 0; (got = raw3(__NR_getdents64, BOX_INIT_PROC, entries, sizeof entries)) > 0;) {
         for (long at = 0; at < got;) {
             const struct entry *x = (const void *)(entries + at);
             uint32_t pid = number(x->name);
@@ -228,9 +232,6 @@ static _Noreturn void serve(void)
     long signals = raw4(__NR_signalfd4, -1, &child, sizeof child, 0);
     (void)raw2(__NR_prctl, PR_NAME, "box-init");
     (void)raw2(__NR_prctl, PR_DUMPABLE, 1); /* the zygote joins our namespaces by a descriptor of us */
-    proc_fd = raw4(__NR_openat, AT_CWD, "/proc", 0, 0);
-    if (proc_fd < 0)
-        end(3);
     lock_down();
     say(BOX_SWEPT, 0, 0); /* the box is there, and empty */
     for (;;) {

@@ -1,7 +1,7 @@
 """The fork server: an interpreter with everything imported, from which each session's head is forked.
 
-It is pid 1 of the base pid namespace, so that nothing it started outlives it. It never sees a byte of a person's: a
-request is a fixed struct and four descriptors (box_zygote.h). A head joins the box that the keeper built, locks itself
+It runs in the base namespaces, whose init adopts its children when it goes: after some time another takes its place. It
+never sees a byte of a person's: a request is a fixed struct and four descriptors (box_zygote.h). A head joins the box that the keeper built, locks itself
 down with lock.so in the order of specification 3.5, audits itself, says so, and only then serves.
 
 Order of a fork: next children into the box's pid namespace -> fork -> back into our own.
@@ -110,7 +110,8 @@ class Zygote:
     def request(self):
         data, fds, _, _ = socket.recv_fds(self.channel, FRAME.size + FORK.size, FORK_FDS)
         if not data:
-            os._exit(0)  # the keeper is gone
+            self.reap()
+            os._exit(0)  # the keeper is gone, or has another of us
         _, _, kind, _, session, generation, _ = FRAME.unpack_from(data)
         if kind != BOX_FORK or len(fds) != FORK_FDS:
             os._exit(2)  # a bug of ours

@@ -25,7 +25,7 @@ CLAIM_MAX = 4 << 20
 MORE = 1
 
 CELL, CALL, CLAIM, HELLO = 2, 3, 35, 96
-COPY, WAKE, COPIED, PARKED = 80, 81, 97, 98
+COPY, WAKE, REHEARSE, OWN, COPIED, PARKED = 80, 81, 82, 83, 97, 98
 FDS_MAX = 3  # BOX_WAKE: control, stdout, stderr
 
 HEAD = struct.Struct("=IBBHIII")

@@ -29,6 +29,7 @@ from .streams import Streams
 
 __builtins__ = dict(vars(builtins))
 
+REHEARSED = ("x = 1\nx", "1 / 0")
 CUT_SHORT = "drawing the figures was interrupted"
 _exit, _close = os._exit, os.close
 
@@ -46,6 +47,7 @@ class Head:
         self._copies = Copies(channel, self._streams, self._shell.user_ns)
         self._poll = select.poll()
         self._poll.register(channel.fileno(), select.POLLIN)
+        self._orders: dict[int, Callable[[], None]] = {frames.REHEARSE: self._rehearse, frames.OWN: _fresh_randomness}
         self._answers: dict[int, Callable[[dict, tuple[int, ...]], dict]] = {frames.CELL: self._cell, frames.CALL: self._call}
 
     def serve(self) -> None:
@@ -56,6 +58,9 @@ class Head:
             if request is None:
                 return
             self._gate.forget()
+            if request.type in self._orders:
+                self._orders[request.type]()
+                continue
             if request.type == frames.COPY:
                 self._copies.leave(request)
                 continue
@@ -93,6 +98,14 @@ class Head:
         except BaseException as error:  # ours, or a signal handler of the person's that raised in our code
             self._mend()
             return {"status": "error", "error": errors.undescribed(error)}
+
+    def _rehearse(self) -> None:
+        """Before it is anybody's: what a first cell would copy page by page is copied now."""
+        for code in REHEARSED:
+            _claim(self._cell({"number": 1, "code": code}, ()))
+        self._shell.forget_all()
+        current.cell = Cell()
+        self._gate.forget()
 
     # A cell
 
@@ -179,7 +192,8 @@ def _claim(answer: dict) -> bytes:
 
 
 def _fresh_randomness() -> None:
-    """Every fork of the zygote has its random numbers. Never again after this: a person's seed must hold."""
+    """Every fork of the zygote has its random numbers, and again when it is handed out. Never after a person's first cell: a
+    seed of theirs must hold."""
     random.seed()
     numpy.random.seed(numpy.frombuffer(os.urandom(64), dtype=numpy.uint32))
 
@@ -187,8 +201,11 @@ def _fresh_randomness() -> None:
 def _prepare(data_dir: str) -> None:
     os.environ.update(HOME=data_dir, MPLBACKEND="Agg")
     os.environ.setdefault("MPLCONFIGDIR", "/tmp/mpl")
-    os.chdir(data_dir)
-    os.makedirs("out", exist_ok=True)
+    try:
+        os.chdir(data_dir)
+        os.makedirs("out", exist_ok=True)
+    except OSError:  # what earlier cells made of the folder must not keep an interpreter from starting
+        pass
     sys.argv = [""]
     sys.path[:] = user_path(sys.path, data_dir)
     _fresh_randomness()
