@@ -53,6 +53,9 @@
     X("box",      "checkpoint_timeout", MS,   checkpoint_timeout_ms, "30s",  "for writing or reading one checkpoint") \
     X("box",      "rerun_timeout",    MS,     rerun_timeout_ms,   "60s",     "for running cells again that no checkpoint has; 0s: none are") \
     X("box",      "stop_timeout",     MS,     stop_timeout_ms,    "20s",     "at the service's end, for checkpoints of the sessions that live") \
+    X("box",      "pool",             INT,    pool,               "2",       "boxes that wait ready for new sessions of sandbook run; 0 to 64") \
+    X("box",      "zygote_forks",     INT,    zygote_forks,       "1000",    "interpreters forked from one before another takes its place; 0: no matter") \
+    X("box",      "zygote_age",       MS,     zygote_age_ms,      "3600s",   "the age at which another takes its place; 0: no matter") \
     X("box",      "min_tier",         STR,    min_tier,           "T1",      "T0 all layers, T1 without delegated cgroups; less is never served") \
     X("box",      "uid_base",         INT,    uid_base,           "2000000", "as root: first of 65,536 user ids that nobody else uses; else /etc/subuid or the own id") \
     X("files",    "upload_max",       SIZE,   upload_max_bytes,   "100M",    "one uploaded file")                   \

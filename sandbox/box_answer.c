@@ -160,6 +160,7 @@ static void send_file(struct box_session *s, const struct box_entry *x)
 void box_answer_files(struct box_session *s, bool send)
 {
     struct box_listing now = { 0 };
+    box_session_mend_folder(s);
     box_list(&now, s->data_fd);
     for (size_t i = 0; i < now.n && send && !s->check; i++)
         if (box_entry_is_new(&s->files, &now.v[i]))

@@ -53,9 +53,9 @@ enum box_recv box_recv(int fd, struct box_msg *msg, bool fds)
     ssize_t n = recvmsg(fd, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (n < 0)
         return errno == EAGAIN || errno == EINTR ? BOX_RECV_NOTHING : BOX_RECV_END;
-    if (n == 0)
-        return BOX_RECV_END;
     take_control(msg, &h);
+    if (n == 0 && msg->pid == 0 && msg->fd_n == 0) /* an empty packet has a sender, the end has none */
+        return BOX_RECV_END;
     if ((h.msg_flags & MSG_TRUNC) || box_frame_check(msg->raw, (size_t)n, &msg->head) < 0)
         return BOX_RECV_BAD;
     msg->payload = msg->raw + sizeof msg->head;

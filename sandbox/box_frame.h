@@ -29,7 +29,8 @@ struct box_msg {
 enum box_recv { BOX_RECV_FRAME, BOX_RECV_NOTHING, BOX_RECV_END, BOX_RECV_BAD };
 
 /* One frame. With fds false, descriptors that a peer passes are closed by the kernel and never reach us. BAD: a datagram
- * that is no frame; msg->pid is still set. */
+ * that is no frame; msg->pid is still set. Where credentials come along, an empty packet is BAD, too, and not taken for
+ * the peer's end: whoever holds a head's channel can send one. */
 enum box_recv box_recv(int fd, struct box_msg *msg, bool fds);
 void box_msg_clear(struct box_msg *msg);
 

@@ -252,6 +252,7 @@ void box_head_ask(struct box_session *s)
 void box_head_fork(struct box_session *s)
 {
     box_head_close(s);
+    box_session_mend_folder(s);
     s->head.generation++;
     if (s->keeper->zygotes.now)
         box_head_ask(s);

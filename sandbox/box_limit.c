@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -119,6 +120,12 @@ pid_t box_limit_inner_pid(pid_t pid)
 pid_t box_limit_outer_pid(pid_t pid)
 {
     return pid_in(pid, 1);
+}
+
+bool box_limit_has_ended(int pidfd)
+{
+    struct pollfd p = { .fd = pidfd, .events = POLLIN };
+    return poll(&p, 1, 0) > 0;
 }
 
 bool box_limit_is_there(int pidfd)

@@ -15,6 +15,7 @@ pid_t box_limit_inner_pid(pid_t pid);
 /* The same one namespace further out: in the base, of a process of a box. */
 pid_t box_limit_outer_pid(pid_t pid);
 int box_limit_threads(pid_t pid); /* 0: it is gone */
+bool box_limit_has_ended(int pidfd);
 /* Is it still there, if only to be reaped? */
 bool box_limit_is_there(int pidfd);
 /* SIGKILL to all of a box that is neither its init nor its head and was started later than that (CLOCK_BOOTTIME, 10 ms

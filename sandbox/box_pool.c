@@ -1,5 +1,6 @@
 /* box_pool.c - see box_pool.h. */
 #include "box_pool.h"
+#include "box_limit.h"
 #include "log.h"
 
 enum {
@@ -46,12 +47,17 @@ void box_pool_set(struct box_keeper *k, const struct json *wish)
         box_pool_clear(k);
 }
 
+static bool is_sound(const struct box_session *s)
+{
+    return s->state != BOX_ST_CLOSE && (s->state != BOX_ST_IDLE || !box_limit_has_ended(s->head.pidfd));
+}
+
 /* Ready ones first, of these the oldest. */
 static struct box_session *best(const struct box_keeper *k, const struct box_terms *terms)
 {
     struct box_session *found = NULL;
     for (struct box_session *s = k->sessions; s; s = s->next)
-        if (s->pooled && s->state != BOX_ST_CLOSE && same_terms(&s->terms, terms) &&
+        if (s->pooled && is_sound(s) && same_terms(&s->terms, terms) &&
             (!found || s->state == BOX_ST_IDLE || found->state != BOX_ST_IDLE))
             found = s;
     return found;

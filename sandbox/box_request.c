@@ -334,6 +334,7 @@ static void move_on(struct box_session *s, uint32_t number)
 void box_request_claimed(struct box_session *s)
 {
     struct box_request *r = &s->request;
+    s->vain = 0;
     box_request_drain(s);
     (void)box_group_freeze(&s->group, true); /* one that does not stand still in time is still no danger: openat2 */
     box_answer_files(s, r->type == BOX_CELL);

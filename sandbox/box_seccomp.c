@@ -25,7 +25,7 @@ static const char *const allowed[] = {
     /* files */
     "read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2 openat close close_range",
     "fstat newfstatat stat lstat statx lseek access faccessat faccessat2 readlink readlinkat", /* stat, lstat: libarrow */
-    "getdents getdents64 getcwd chdir fchdir mkdir mkdirat rmdir unlink unlinkat rename renameat renameat2",
+    "getdents getdents64 getcwd chdir fchdir mkdir mkdirat rmdir unlink unlinkat rename renameat",
     "link linkat symlink symlinkat chmod fchmod fchmodat utimensat utime utimes futimesat truncate ftruncate",
     "fallocate fadvise64 fsync fdatasync sync_file_range msync flock dup dup2 dup3 pipe pipe2 statfs fstatfs umask",
     "copy_file_range listxattr llistxattr flistxattr getxattr lgetxattr fgetxattr",
@@ -75,6 +75,7 @@ struct filtered {
      CLONE_PARENT | CLONE_PTRACE | CLONE_UNTRACED)
 
 static const struct filtered filtered[] = {
+    { "renameat2", 1, { { 4, 4, 0 } } }, /* without RENAME_WHITEOUT, which makes a device */
     { "clone", 1, { { 0, (uint64_t)CLONE_REFUSED, 0 } } },
     { "socket", 1, { IS(0, 1) } }, /* AF_UNIX */
     { "socketpair", 1, { IS(0, 1) } },
@@ -156,18 +157,20 @@ static const char *const deadly[] = {
     "kexec_load kexec_file_load init_module finit_module delete_module bpf reboot iopl ioperm",
 };
 
-/* ---- refused although allowed above, when the argument has this value; pid 1 is the box's init ---- */
+/* ---- refused although allowed above, when that argument has this value ---- */
 static const struct {
     int number;
-    uint32_t first_argument;
+    uint32_t index, value;
 } guards[] = {
-    { SYS_kill, 1 },
-    { SYS_kill, (uint32_t)-1 },
-    { SYS_tkill, 1 },
-    { SYS_tgkill, 1 },
-    { SYS_rt_sigqueueinfo, 1 },
-    { SYS_pidfd_open, 1 },
-    { SYS_rt_sigqueueinfo, (uint32_t)-1 },
+    { SYS_kill, 0, 1 }, /* pid 1 is the box's init */
+    { SYS_kill, 0, (uint32_t)-1 },
+    { SYS_tkill, 0, 1 },
+    { SYS_tgkill, 0, 1 },
+    { SYS_rt_sigqueueinfo, 0, 1 },
+    { SYS_pidfd_open, 0, 1 },
+    { SYS_rt_sigqueueinfo, 0, (uint32_t)-1 },
+    { SYS_getsockopt, 2, 77 }, /* SO_PEERPIDFD: of a head's channel, a handle of the keeper */
+    { SYS_setsockopt, 2, 76 }, /* SO_PASSPIDFD: the same with the keeper's next word */
 };
 
 /* All else is EPERM, among it: mount umount2 pivot_root chroot unshare setns ptrace process_vm_* kcmp keyctl add_key
@@ -262,8 +265,8 @@ static void add_guards(struct str *out)
 {
     for (size_t i = 0; i < countof(guards); i++) {
         put(out, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)guards[i].number, 0, 4));
-        load(out, offsetof(struct seccomp_data, args[0])); /* little endian: the low half comes first */
-        answer_if(out, BPF_JEQ, guards[i].first_argument, SECCOMP_RET_ERRNO | EPERM);
+        load(out, offsetof(struct seccomp_data, args) + 8 * guards[i].index); /* little endian: the low half comes first */
+        answer_if(out, BPF_JEQ, guards[i].value, SECCOMP_RET_ERRNO | EPERM);
         load(out, offsetof(struct seccomp_data, nr));
     }
 }

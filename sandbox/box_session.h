@@ -140,6 +140,7 @@ struct box_session {
     bool closing;     /* BOX_CLOSE wants an answer */
     bool swept;       /* init has said that nothing is left */
     bool died_idle;   /* the head ended while no request ran */
+    uint32_t vain;    /* heads in a row that ended while nobody asked for anything */
     const char *left; /* since then, what is left of the variables: the next answer says so; NULL: told */
     uint32_t left_cell;
     struct box_check *check; /* its outputs and verdicts go there, not to the daemon; borrowed */
@@ -230,5 +231,7 @@ void box_answer_check(struct box_keeper *k, uint32_t request, const char *why);
 /* The verdict of a request whose run is dead; why (of size n) in words. */
 const char *box_verdict(const struct box_session *s, const struct box_usage *used, int *signo, char *why, size_t n);
 void box_answer_files(struct box_session *s, bool send);
+/* A cell may have closed its folder to everybody: it is opened to its owner again. */
+void box_session_mend_folder(const struct box_session *s);
 int64_t box_now_us(void);
 #endif

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include "box_keeper.h"
 #include "box_limit.h"
+#include "box_pool.h"
 #include "box_session.h"
 #include "box_zygote.h"
 #include "json.h"
@@ -98,8 +99,10 @@ static void hello(struct box_zygote *z, const struct box_msg *msg)
     struct box_zygote *before = k->zygotes.now;
     k->zygotes.now = z;
     k->zygotes.next = NULL;
-    if (before)
+    if (before) {
         leave(before);
+        box_pool_clear(k);
+    }
     box_keeper_report(k, NULL);
     for (struct box_session *s = k->sessions, *after = NULL; s; s = after) {
         after = s->next;

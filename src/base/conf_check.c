@@ -84,6 +84,9 @@ static const struct range conf_ranges[] = {
     RANGE(conf, copies, 0, 64, "0 to 64"),
     RANGE(conf, checkpoint_max_bytes, MIB, 1024 * GIB, "1M to 1024G"),
     RANGE(conf, checkpoint_timeout_ms, SEC, 86400 * SEC, "1s to 24h"),
+    RANGE(conf, pool, 0, 64, "0 to 64"),
+    RANGE(conf, zygote_forks, 0, 1000000, "0 to 1000000"),
+    RANGE(conf, zygote_age_ms, 0, 720 * 3600 * SEC, "0 to 720h"),
     /* Below 65536 live the machine's own users; the whole range must fit into 32 bits, whose last id means "none". */
     RANGE(conf, uid_base, 65536, 4294901759, "65536 to 4294901759"),
     RANGE(conf, upload_max_bytes, KIB, 1024 * GIB, "1K to 1024G"),

@@ -32,6 +32,7 @@ enum {
     CHECK_MS = 300000,
     BACKOFF_MIN_MS = 250,
     BACKOFF_MAX_MS = 30000,
+    WISH_MAX = 4 << 10,
     READY_MAX = 256 << 10,
     NOTE_JSON_MAX = 64 << 10,
 };
@@ -92,6 +93,31 @@ static int judge_tier(const struct sandbox *s, struct err *e)
                    tier ? tier : "no tier", s->min_tier, problems.len ? str_peek(&problems) : "no reason given");
 }
 
+/* Boxes that are to wait ready are those of most sessions: on the terms of the configuration. */
+static char *pool_wish(const struct conf *c)
+{
+    AUTO(str_clear) struct str text = STR_INIT(WISH_MAX);
+    autojson struct json *o = json_new_object();
+    json_set_int(o, "boxes", c->pool);
+    json_set_int(o, "zygote_forks", c->zygote_forks);
+    json_set_int(o, "zygote_age_ms", c->zygote_age_ms);
+    const struct box_limits lim = { .memory_bytes = c->memory_bytes,
+                                    .disk_bytes = c->disk_bytes,
+                                    .pids = (int)c->pids,
+                                    .cpus = (int)c->cpus };
+    native_terms(o, &lim, c->copies);
+    json_print(&text, o);
+    return str_take(&text);
+}
+
+static void send_pool(struct sandbox *s)
+{
+    struct err e = { 0 };
+    const struct wire_msg m = { .type = BOX_POOL, .data = s->pool, .n = strlen(s->pool), .fd = -1 };
+    if (wire_send(s->wire, &m, &e) < 0) /* boxes are made on demand then */
+        log_warn("keeper_pool", KV_E(&e));
+}
+
 static void on_ready(struct sandbox *s, const struct wire_msg *m)
 {
     struct err e = { 0 };
@@ -113,6 +139,7 @@ static void on_ready(struct sandbox *s, const struct wire_msg *m)
     }
     s->state = KEEPER_UP;
     s->backoff_ms = BACKOFF_MIN_MS;
+    send_pool(s);
     log_info("keeper_ready", KV_S("tier", json_str_or(report, "tier", "")), KV_I("pid", s->pid));
     boxes_up(s);
     tell_ready(s, NULL);
@@ -414,6 +441,7 @@ static int native_start(struct sandbox **out, struct loop *l, const struct conf 
     *s = (struct sandbox){
         .l = l,
         .min_tier = xstrdup(c->min_tier),
+        .pool = pool_wish(c),
         .copies = c->copies,
         .uid_base = c->uid_base,
         .cell_timeout_ms = c->cell_timeout_ms,
@@ -457,6 +485,7 @@ static void release(void *ud)
     struct sandbox *s = ud;
     native_paths_clear(&s->paths);
     free(s->min_tier);
+    free(s->pool);
     json_free(s->report);
     free(s);
 }

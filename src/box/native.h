@@ -30,6 +30,7 @@ struct sandbox {
     struct loop *l;
     struct native_paths paths;
     char *min_tier;
+    char *pool; /* of BOX_POOL */
     int64_t copies, uid_base, cell_timeout_ms, cell_timeout_max_ms, file_max_bytes;
 
     void (*ready)(void *ud, const struct err *e); /* NULL once told */
@@ -105,6 +106,8 @@ int native_ask(struct box *b, const struct box_request *r, const struct box_even
 void native_cancel(struct box *b);
 void native_close(struct box *b);
 bool native_lost(const struct box *b);
+/* What BOX_OPEN and BOX_POOL have in common. */
+void native_terms(struct json *o, const struct box_limits *lim, int64_t copies);
 /* The keeper is up: open what waits. */
 void boxes_up(struct sandbox *s);
 /* The keeper is gone: boxes are lost; requests that it had, or all, end with *why. The sandbox may be stopped on return. */

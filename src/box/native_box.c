@@ -277,15 +277,20 @@ static void request_send(struct box *b)
     r->timer = loop_after(b->s->l, r->timeout_ms + PATIENCE_MS, on_late, b);
 }
 
+void native_terms(struct json *o, const struct box_limits *lim, int64_t copies)
+{
+    json_set_int(o, "memory_bytes", lim->memory_bytes);
+    json_set_int(o, "disk_bytes", lim->disk_bytes);
+    json_set_int(o, "pids", lim->pids);
+    json_set_int(o, "cpu_pct", (int64_t)lim->cpus * CPU_PERCENT);
+    json_set_int(o, "copies", copies);
+}
+
 static void box_begin(struct box *b)
 {
     struct err e = { 0 };
     autojson struct json *o = json_new_object();
-    json_set_int(o, "memory_bytes", b->lim.memory_bytes);
-    json_set_int(o, "disk_bytes", b->lim.disk_bytes);
-    json_set_int(o, "pids", b->lim.pids);
-    json_set_int(o, "cpu_pct", (int64_t)b->lim.cpus * CPU_PERCENT);
-    json_set_int(o, "copies", b->s->copies);
+    native_terms(o, &b->lim, b->s->copies);
     AUTO(str_clear) struct str s = STR_INIT(FILE_JSON_MAX);
     json_print(&s, o);
     b->session = ++b->s->last_session;

@@ -62,7 +62,10 @@ static int no_sandbox(const struct err *e)
 int app_sandbox(struct app *a)
 {
     struct err e = { 0 };
-    if (sandbox_native.start(&a->sandbox, a->loop, &a->o->conf, on_ready, a, &e) < 0)
+    struct conf conf = a->o->conf; /* borrows what the options own */
+    if (!a->many)
+        conf.pool = 0;
+    if (sandbox_native.start(&a->sandbox, a->loop, &conf, on_ready, a, &e) < 0)
         return no_sandbox(&e);
     loop_timer slow = loop_after(a->loop, 2000, still_starting, a);
     while (!a->ready && !a->stopped)

@@ -17,6 +17,7 @@ struct app {
     bool out_made; /* it was not there before */
     char *scratch; /* a store's folder that goes with us; or NULL */
     bool stopped;  /* SIGINT or SIGTERM came: the loop was stopped */
+    bool many;     /* sessions come and go: boxes wait ready for them. Before app_sandbox */
     bool ready;
     struct err problem; /* why it never got ready */
 };

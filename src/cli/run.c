@@ -79,6 +79,7 @@ int cli_run(struct cli_options *o)
         return cli_usage("no chat platform is configured: set [local] stdio = yes (docs/cli.md)");
     struct daemon d = { 0 };
     int rc = app_open(&d.app, o);
+    d.app.many = true;
     if (rc == CLI_OK)
         rc = app_data_store(&d.app);
     if (rc == CLI_OK)

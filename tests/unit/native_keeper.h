@@ -291,6 +291,7 @@ static inline void k_serve(const struct asked *a, const char *how)
         k_text(BOX_DONE, &a->h,
                strcmp(how, "no-open") == 0 ? "{\"verdict\":\"failed\",\"why\":\"no cgroup\"}" : "{\"verdict\":\"ok\"}");
         break;
+    case BOX_POOL: break;
     case BOX_CELL: k_cell(a); break;
     case BOX_PUT: k_put(a); break;
     case BOX_CALL: k_call(a); break;

@@ -134,6 +134,27 @@ static void everyday_calls_pass(void **state)
         assert_int_equal(answer(calls[i], 0, 0), ALLOW);
 }
 
+static uint32_t answer_at(long nr, unsigned index, uint64_t value)
+{
+    struct seccomp_data d = { .nr = (int)nr, .arch = ARCH };
+    d.args[index] = value;
+    return run(&d);
+}
+
+static void no_whiteout_and_no_handle_of_a_peer(void **state)
+{
+    (void)state;
+    for (uint64_t flags = 0; flags < 8; flags++) {
+        uint32_t want = flags & 4 ? NO(EPERM) : ALLOW;
+        assert_int_equal(answer_at(SYS_renameat2, 4, flags), want);
+        assert_int_equal(answer_at(SYS_renameat2, 4, HIGH(flags)), want);
+    }
+    for (uint64_t option = 0; option < 100; option++) {
+        assert_int_equal(answer_at(SYS_getsockopt, 2, option), option == 77 ? NO(EPERM) : ALLOW);
+        assert_int_equal(answer_at(SYS_setsockopt, 2, HIGH(option)), option == 76 ? NO(EPERM) : ALLOW);
+    }
+}
+
 static void what_is_newer_than_us_is_unknown(void **state)
 {
     (void)state;
@@ -322,6 +343,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(other_architectures_are_killed),
         cmocka_unit_test(everyday_calls_pass),
+        cmocka_unit_test(no_whiteout_and_no_handle_of_a_peer),
         cmocka_unit_test(what_is_newer_than_us_is_unknown),
         cmocka_unit_test(calls_that_libraries_probe_are_unknown),
         cmocka_unit_test(known_and_refused),

@@ -151,9 +151,7 @@ signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
 os.makedirs("/mnt/data/here")
 os.chdir("/mnt/data/here")
 shutil.rmtree("/mnt/data/here")
-# %% 95d its folder made unusable -> !ok limit crash [fresh hole]
-# A new interpreter makes the folder "out" and dies of EACCES, again and again: the session is lost for good, and an interpreter is forked
-# without end while nobody asks for anything. The head should set the mode of its folder first, and the keeper stop after a few such deaths.
+# %% 95d its folder made unusable -> !ok limit crash [fresh]
 for n in os.listdir("/mnt/data"):
     shutil.rmtree("/mnt/data/" + n, ignore_errors=True)
 os.chmod("/mnt/data", 0)

@@ -80,10 +80,15 @@ for who in ((1, 0, 0), (1, 1000, 1000), (os.getpid(), 0, 0), (os.getppid() or 1,
 s = socket.socket(fileno=os.dup(3))
 print(struct.unpack("iii", s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0])
 s.detach()
-# %% 55d no handle of the keeper by its socket -> ENOPROTOOPT EPERM EINVAL [hole]
-# SO_PEERPIDFD of the channel is a pidfd of the keeper, which made the pair. Nothing can be done with it (55e), but it should not be had.
+# %% 55d no handle of the keeper by its socket -> EPERM
+# SO_PEERPIDFD of the channel would be a pidfd of the keeper, which made the pair; SO_PASSPIDFD brings one with what it sends.
 s = socket.socket(fileno=os.dup(3))
+for level in (socket.SOL_SOCKET, socket.SOL_SOCKET | 1 << 32):
+    call("getsockopt", 3, level, 77, bytes(4), struct.pack("i", 4))
+    call("getsockopt", 3, level, 77 | 1 << 32, bytes(4), struct.pack("i", 4))
+    call("setsockopt", 3, level, 76 | 1 << 32, struct.pack("i", 1), 4)
 word(s.getsockopt, socket.SOL_SOCKET, 77, 4)
+word(s.setsockopt, socket.SOL_SOCKET, 76, 1)
 s.detach()
 # %% 55e a handle of the keeper is of no use -> EPERM ENOSYS ECHILD ENOPROTOOPT EINVAL 0 -1 ENOTTY ESRCH
 s = socket.socket(fileno=os.dup(3))
