@@ -215,10 +215,11 @@ static void parked(struct box_session *s, pid_t pid)
         finish(s);
 }
 
-/* Its child was made, and the process between reaped: it sleeps again. */
+/* It sleeps again, once it has told of every child it was asked for, and none is in its group any more: that of a head which
+ * has not said its first word would be frozen with it. */
 static void copy_rest(struct box_copy *c)
 {
-    if (--c->awake > 0)
+    if (c->awake > 0 || c->session->waking == c)
         return;
     box_group_hold(&c->session->group, c->number, true);
     if (box_limit_threads(c->pid) != 1) {
@@ -245,6 +246,7 @@ static void on_copy(void *ud, uint32_t events)
         if (s->head_is_back)
             finish(s);
     } else if (c->awake > 0 && got == BOX_RECV_FRAME && msg.pid == c->pid && msg.head.type == BOX_COPIED) {
+        c->awake--;
         copy_rest(c);
     }
     box_keeper_flush(s->keeper);
@@ -327,6 +329,11 @@ void box_copy_wake(struct box_copy *c, const int theirs[3], bool tell)
     box_cgroups_prime(&c->session->keeper->cgroups);
     box_group_hold(&c->session->group, c->number, false);
     box_send_fds(&c->link, &head, text, theirs, 3);
+}
+
+void box_copy_woken(struct box_session *s)
+{
+    copy_rest(take(s->waking));
 }
 
 void box_copy_failed(struct box_session *s, const char *why)

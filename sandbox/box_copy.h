@@ -45,6 +45,8 @@ void box_copy_list(const struct box_session *s, char *out, size_t n);
 
 /* theirs: control, stdout, stderr of the head to be; borrowed. tell: its HELLO says what is gone. */
 void box_copy_wake(struct box_copy *c, const int theirs[3], bool tell);
+/* Its head is there, and in its own group. */
+void box_copy_woken(struct box_session *s);
 /* The one that was being woken did not become a head: it goes, and the next is tried. */
 void box_copy_failed(struct box_session *s, const char *why);
 void box_copies_clear(struct box_session *s);

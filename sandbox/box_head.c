@@ -94,12 +94,12 @@ static void head_woken(struct box_session *s, const struct box_msg *msg)
         return;
     }
     watch_by_init(s);
-    s->waking = NULL;
     box_session_enter(s, BOX_ST_IDLE, INT64_MAX);
     log_info("box_woken", KV_I("session", s->id), KV_I("cell", copy->place.cell),
              KV_I("took_us", box_now_us() - s->wake_us));
     box_request_woken_claim(s, msg);
     box_request_revived(s, copy);
+    box_copy_woken(s); /* it may go now: its place is known */
     box_request_begin(s);
 }
 
