@@ -43,6 +43,47 @@ def image():
     return named
 
 
+def wait_until(condition, what, most_s=60):
+    """A state, not a time: however busy the machine is."""
+    late = time.monotonic() + most_s
+    while not condition():
+        if time.monotonic() > late:
+            raise AssertionError(f"still not so after {most_s} s: {what}")
+        time.sleep(0.005)
+
+
+def alive(pids):
+    """Of these those that are there, the dead that nobody has waited for aside."""
+    return [pid for pid in pids if state_of(pid) not in ("", "Z", "X")]
+
+
+def state_of(pid):
+    """As in ps; "": there is none."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    return stat[stat.rindex(")") + 2]
+
+
+def descendants(top):
+    """pid -> name of all that it started, however deep."""
+    children = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text()
+        except OSError:
+            continue
+        name, rest = stat[stat.index("(") + 1 : stat.rindex(")")], stat[stat.rindex(")") + 2 :].split()
+        children.setdefault(int(rest[1]), []).append((int(pid), name))
+    found, queue = {}, [top]
+    while queue:
+        for pid, name in children.get(queue.pop(), ()):
+            found[pid] = name
+            queue.append(pid)
+    return found
+
+
 def frame(kind, session, request, payload=b"", flags=0, **head):
     return HEAD.pack(
         head.get("magic", MAGIC), head.get("version", VERSION), kind, flags, session, request, head.get("len", len(payload))
@@ -91,6 +132,7 @@ class Keeper:
     def __init__(self, user=False, min_tier="T1", log=None, uid_base=UID_BASE):
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket, self.request, self.sessions, self.stash = ours, 0, 0, None
+        self.begun = {}  # (session, request) -> what came of it so far
         self.own_log, self.last_log = log is None, ""
         self.log = log or tempfile.TemporaryFile()
         where, box = image(), support()
@@ -140,9 +182,13 @@ class Keeper:
         assert (magic, version, length) == (MAGIC, VERSION, len(data) - HEAD.size)
         return kind, more, session, request, data[HEAD.size :], fds
 
-    def answer(self, session, request):
-        a, began = Answer(), time.perf_counter()
+    def answer(self, session, request, until=None):
+        """until: not to its end, but to where it has printed that; ask once more for the rest."""
+        a, began = self.begun.pop((session, request), None) or Answer(), time.perf_counter()
         while a.done is None:
+            if until and until in a.out:
+                self.begun[session, request] = a
+                break
             kind, _, s, r, payload, fds = self.receive()
             if (s, r) == (session, request):
                 a.take(kind, payload, fds)
@@ -187,21 +233,7 @@ class Keeper:
     # ---- what is there on the host ----
 
     def descendants(self):
-        """pid -> name of all that the keeper started, however deep."""
-        children = {}
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                stat = Path(f"/proc/{pid}/stat").read_text()
-            except OSError:
-                continue
-            name, rest = stat[stat.index("(") + 1 : stat.rindex(")")], stat[stat.rindex(")") + 2 :].split()
-            children.setdefault(int(rest[1]), []).append((int(pid), name))
-        found, queue = {}, [self.process.pid]
-        while queue:
-            for pid, name in children.get(queue.pop(), ()):
-                found[pid] = name
-                queue.append(pid)
-        return found
+        return descendants(self.process.pid)
 
     def groups(self):
         return [str(p) for p in Path("/sys/fs/cgroup").rglob(f"sandbook-{self.process.pid}-*")]
@@ -227,6 +259,16 @@ class Session:
     def begin_cell(self, code, timeout_ms=20000, grace_ms=1000):
         self.cells += 1
         return self.begin(CELL, {"code": code, "number": self.cells, "timeout_ms": timeout_ms, "grace_ms": grace_ms})
+
+    def begin_told(self, code, **limits):
+        """Returns once the code has printed "=begun"."""
+        request = self.begin_cell(code, **limits)
+        a = self.keeper.answer(self.id, request, until=b"=begun")
+        assert a.done is None, a
+        return request
+
+    def cancel(self):
+        self.keeper.send(CANCEL, self.id, 0)
 
     def cell(self, code, **limits):
         return self.keeper.answer(self.id, self.begin_cell(code, **limits))

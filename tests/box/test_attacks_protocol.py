@@ -1,14 +1,32 @@
-"""Attacks on what keeper and head say to each other, and the keeper between a slow daemon, wild boxes and death (3.15, 3.16)."""
+"""Attacks on what keeper and head say to each other, and the keeper between a slow daemon, wild boxes and death (3.15, 3.16).
+
+ATTACKS=all: what takes long, and every kind of keeper for all of it. Nothing here is a matter of time: that others are not held up means
+that they are answered while the attack is still going on.
+"""
 import os
 import time
 import unittest
 from pathlib import Path
 
-from attacks.world import ROOT_ALONE, Attacked, for_each_identity, in_range, through
-from keeper import CLAIM, IS_ROOT, MAGIC, MIB, Keeper, frame
+from attacks.world import IDENTITIES, ROOT_ALONE, Attacked, for_each_identity, in_range, through
+from keeper import CLAIM, DONE, IS_ROOT, MAGIC, MIB, Keeper, alive, frame, state_of, wait_until
+
+ALL = os.environ.get("ATTACKS") == "all"
 
 LOST = ("lost", "rolled_back")
 CLAIM_OF_OK = b'{"status":"ok","result":{"text/plain":"lie"}}'
+
+
+def slow(test):
+    """Where it is quick to be, once is enough: the keeper's code is the same for each identity."""
+
+    def once(self):
+        if not ALL and self.identity != next(iter(IDENTITIES)):
+            self.skipTest("tried as another identity; ATTACKS=all tries it as each")
+        test(self)
+
+    once.__doc__ = test.__doc__
+    return once
 
 
 class Frames(Attacked):
@@ -19,7 +37,7 @@ class Frames(Attacked):
             self.unharmed()
             self.close(self.box)
 
-    def send_from_cell(self, *frames, more="", timeout_ms=5000):
+    def send_from_cell(self, *frames, more="", timeout_ms=60000):
         return self.box.cell(f"import os\nfor f in {list(frames)!r}: os.write(3, f)\n{more}", timeout_ms=timeout_ms)
 
     def assertCut(self, a, why="protocol"):
@@ -31,6 +49,7 @@ class Frames(Attacked):
         a = self.box.cell("print(6 * 7)")
         self.assertEqual((a.verdict, a.out), ("ok", b"42\n"), a)
 
+    @slow
     def test_a_malformed_frame_ends_the_run(self):
         good = frame(CLAIM, 0, 0, b"{}")
         for what, bad in {
@@ -48,13 +67,14 @@ class Frames(Attacked):
             "a code page": os.urandom(4096),
         }.items():
             with self.subTest(what):
-                self.assertCut(self.send_from_cell(bad, more="import time; time.sleep(10)"))
+                self.assertCut(self.send_from_cell(bad, more="import time; time.sleep(100)"))
 
+    @slow
     def test_frames_of_others_are_refused(self):
         """Every type that another may send: daemon, keeper, zygote, init."""
         for kind in (1, 2, 3, 4, 5, 6, 7, 8, 32, 33, 34, 36, 37, 64, 65, 66, 67, 68, 69, 70, 96, 255):
             with self.subTest(kind):
-                self.assertCut(self.send_from_cell(frame(kind, 1, 1, b'{"tier":"T0"}'), more="import time; time.sleep(10)"))
+                self.assertCut(self.send_from_cell(frame(kind, 1, 1, b'{"tier":"T0"}'), more="import time; time.sleep(100)"))
 
     def test_a_forged_claim_can_only_lie_about_itself(self):
         a = self.send_from_cell(frame(CLAIM, 7, 99, CLAIM_OF_OK), more="import time; time.sleep(0.3)")
@@ -81,7 +101,7 @@ class Frames(Attacked):
     def test_pieces_of_different_kinds(self):
         first = frame(CLAIM, 0, 0, b"{", flags=1)
         for second in (frame(CLAIM, 1, 0, b"}"), frame(CLAIM, 0, 1, b"}")):
-            self.assertCut(self.send_from_cell(first, second, more="import time; time.sleep(10)"))
+            self.assertCut(self.send_from_cell(first, second, more="import time; time.sleep(100)"))
 
     def test_a_claim_without_end_is_cut(self):
         piece = frame(CLAIM, 0, 0, bytes(65000), flags=1)
@@ -90,6 +110,7 @@ class Frames(Attacked):
         status = Path(f"/proc/{self.keeper.process.pid}/status").read_text()
         self.assertLess(int(status.split("VmRSS:")[1].split()[0]) << 10, 60 * MIB)
 
+    @slow
     def test_what_is_not_json_is_relayed_and_harmless(self):
         for text in (b"", b"null", b"[" * 60000, b"\0" * 1000, b"\xff\xfe" * 1000, b'{"status":"ok"', b'{"result":' + b"9" * 60000 + b"}"):
             with self.subTest(text[:20]):
@@ -154,8 +175,9 @@ class Frames(Attacked):
         self.assertLessEqual(self.keeper.descriptors(), before + 40)  # copies have some; a leak would be hundreds
 
     def test_a_closed_channel_ends_the_head(self):
-        self.assertCut(self.box.cell("import os, time; os.close(3); time.sleep(100)", timeout_ms=10000), "closed its channel")
+        self.assertCut(self.box.cell("import os, time; os.close(3); time.sleep(100)", timeout_ms=60000), "closed its channel")
 
+    @slow
     def test_a_half_closed_channel_ends_the_head(self):
         for how in (0, 1, 2):
             a = self.box.cell(f"import os, socket, time; s = socket.socket(fileno=os.dup(3)); s.shutdown({how}); time.sleep(3)", timeout_ms=1500)
@@ -163,32 +185,33 @@ class Frames(Attacked):
             self.box.reset()
             self.answers()
 
+    def meanwhile(self, request):
+        """The neighbour is answered while that request still runs; then it is stopped, and that is its answer."""
+        self.keeper.stray = lambda kind, session, number, payload: self.assertNotEqual((kind, number), (DONE, request), "it ended first")
+        try:
+            self.assertEqual(self.bystander.cell("2 + 2").result, "4")
+        finally:
+            del self.keeper.stray
+        self.box.cancel()
+        a = self.keeper.answer(self.box.id, request)
+        self.assertIn(a.verdict, ("cancelled", "limit"), a)
+
     def test_a_head_that_stops_listening_holds_nobody_up(self):
-        self.box.cell("import os, threading, time\nthreading.Timer(0.1, lambda: os.kill(os.getpid(), 19)).start()")
-        time.sleep(0.3)
-        request = self.box.begin_cell("x = '" + "é" * 500_000 + "'", timeout_ms=800, grace_ms=200)
-        began = time.perf_counter()
-        self.assertEqual(self.bystander.cell("2 + 2").result, "4")
-        self.assertLess(time.perf_counter() - began, 2)
-        self.assertVerdict(self.keeper.answer(self.box.id, request), "timeout")
+        self.box.cell("import os, threading\nthreading.Timer(0.1, lambda: os.kill(os.getpid(), 19)).start()")
+        wait_until(lambda: any(state_of(pid) == "T" for pid in self.keeper.descendants()), "a stopped head")
+        request = self.box.begin_cell("x = '" + "é" * 500_000 + "'", timeout_ms=60000, grace_ms=200)
+        self.meanwhile(request)
         self.answers()
 
+    @slow
     def test_frames_without_end_from_a_child_do_not_stop_others(self):
         for junk in ("bytes(20)", "bytes(60000)", repr(frame(CLAIM, 0, 0, b"{}"))):
-            self.box.begin_cell(f"import os\nif os.fork() == 0:\n    while True: os.write(3, {junk})\nimport time; time.sleep(3)", timeout_ms=700, grace_ms=200)
-            request = self.keeper.request
-            began = time.perf_counter()
-            self.assertEqual(self.bystander.cell("2 + 2").result, "4")
-            self.assertLess(time.perf_counter() - began, 2)
-            self.assertVerdict(self.keeper.answer(self.box.id, request), "timeout")
+            code = f"import os\nif os.fork() == 0:\n    while True: os.write(3, {junk})\nprint('=begun', flush=True)\nimport time; time.sleep(100)"
+            self.meanwhile(self.box.begin_told(code, timeout_ms=60000, grace_ms=200))
             self.box.reset()
 
     def test_output_byte_by_byte_does_not_stop_others(self):
-        request = self.box.begin_cell("import os\nwhile True: os.write(1, b'x'); os.write(2, b'y')", timeout_ms=700, grace_ms=200)
-        began = time.perf_counter()
-        self.assertEqual(self.bystander.cell("2 + 2").result, "4")
-        self.assertLess(time.perf_counter() - began, 2)
-        self.assertIn(self.keeper.answer(self.box.id, request).verdict, ("timeout", "limit"))
+        self.meanwhile(self.box.begin_told("import os\nprint('=begun', flush=True)\nwhile True: os.write(1, b'x'); os.write(2, b'y')", timeout_ms=60000, grace_ms=200))
         self.box.reset()
 
 
@@ -209,11 +232,23 @@ class Neighbourhood(unittest.TestCase):
         status = Path(f"/proc/{self.keeper.process.pid}/status").read_text()
         return int(status.split("VmRSS:")[1].split()[0]) << 10
 
+    def wait_until_it_rests(self):
+        """Nobody reads what it says, so it waits: a process that sleeps, and has used no time since the last look."""
+        before = [None]
+
+        def rests():
+            used = Path(f"/proc/{self.keeper.process.pid}/stat").read_text().rpartition(")")[2].split()
+            same, before[0] = used[0] == "S" and used[11:13] == before[0], used[11:13]
+            time.sleep(0.05)
+            return same
+
+        wait_until(rests, "the keeper waits for its daemon")
+
     def test_a_slow_daemon_does_not_make_the_keeper_grow(self):
         self.start()
         boxes = [self.keeper.open() for _ in range(3)]
-        requests = [box.begin_cell("while True: print('x' * 100000)", timeout_ms=4000) for box in boxes]
-        time.sleep(1.5)
+        requests = [box.begin_cell("while True: print('x' * 100000)", timeout_ms=1500, grace_ms=200) for box in boxes]
+        self.wait_until_it_rests()
         self.assertLess(self.rss(), 40 * MIB)
         self.keeper.stray = lambda *a: None
         self.assertIn(self.keeper.answer(boxes[0].id, requests[0]).verdict, ("limit", "timeout"))
@@ -222,26 +257,21 @@ class Neighbourhood(unittest.TestCase):
     def test_the_daemons_end_ends_everything(self):
         self.start()
         box = self.keeper.open()
-        box.begin_cell("import subprocess; subprocess.Popen(['sleep', '1000'])\nwhile True: pass")
-        time.sleep(0.3)
+        box.begin_told("import subprocess; subprocess.Popen(['sleep', '1000']); print('=begun', flush=True)\nwhile True: pass")
         started = self.keeper.descendants()
         self.assertEqual(self.keeper.stop(), 0)
         self.assertEqual([p for p in started if os.path.exists(f"/proc/{p}")], [])
         self.assertEqual(self.keeper.groups(), [])
 
     def test_a_killed_keeper_leaves_no_process_and_the_next_one_cleans_up(self):
-        for identity in (Keeper, lambda: Keeper(user=True))[: 1 + IS_ROOT]:
+        for identity in (Keeper, lambda: Keeper(user=True))[: 1 + (IS_ROOT and ALL)]:
             self.start(identity)
             box = self.keeper.open()
-            box.begin_cell("import os, subprocess; subprocess.Popen(['sleep', '1000'])\nif os.fork() == 0: os.setsid()\nwhile True: pass")
-            time.sleep(0.3)
+            box.begin_told("import os, subprocess; subprocess.Popen(['sleep', '1000'])\nif os.fork() == 0: os.setsid()\nelse: print('=begun', flush=True)\nwhile True: pass")
             started = self.keeper.descendants()
             self.keeper.process.kill()
             self.keeper.process.wait()
-            deadline = time.time() + 10
-            while any(os.path.exists(f"/proc/{p}") for p in started) and time.time() < deadline:
-                time.sleep(0.02)
-            self.assertEqual([p for p in started if os.path.exists(f"/proc/{p}")], [])
+            wait_until(lambda started=started: not alive(started), "its processes are gone")
             old, self.keeper = self.keeper, identity()
             self.assertEqual(old.groups(), [])
             self.keeper.stop()
@@ -252,7 +282,7 @@ class Neighbourhood(unittest.TestCase):
         box = self.keeper.open()
         zygote = [p for p, n in self.keeper.descendants().items() if n.startswith("python")][0]
         os.kill(zygote, 9)
-        self.keeper.process.wait(20)
+        self.keeper.process.wait(60)
         self.assertEqual(self.keeper.groups(), [])
         self.keeper.stop()
         del box
@@ -260,7 +290,7 @@ class Neighbourhood(unittest.TestCase):
     def test_a_malformed_frame_of_the_daemons_ends_the_keeper(self):
         self.start()
         self.keeper.socket.send(b"not a frame")
-        self.assertEqual(self.keeper.process.wait(20), 0)
+        self.assertEqual(self.keeper.process.wait(60), 0)
         self.keeper.stop()
 
     def test_sessions_come_and_go_without_a_trace(self):
@@ -280,8 +310,7 @@ class Neighbourhood(unittest.TestCase):
         self.start()
         for code in ("import time; time.sleep(100)", "while True: print('x' * 10000)", "import os\nwhile True: os.fork()", "import os; os.kill(os.getpid(), 19)"):
             box = self.keeper.open()
-            request = box.begin_cell(code)
-            time.sleep(0.2)
+            request = box.begin_told("print('=begun', flush=True)\n" + code)
             self.keeper.send(6, box.id, 0)
             self.assertEqual(self.keeper.answer(box.id, request).verdict, "cancelled")
             self.assertEqual(self.keeper.answer(box.id, 0).verdict, "ok")
@@ -325,16 +354,15 @@ class Neighbourhood(unittest.TestCase):
         self.keeper.stop()
 
     def test_doctors_check_passes(self):
-        for identity in (Keeper, lambda: Keeper(user=True))[: 1 + IS_ROOT]:
+        for identity in (Keeper, lambda: Keeper(user=True))[: 1 + (IS_ROOT and ALL)]:
             self.start(identity)
-            began = time.perf_counter()
             a = self.keeper.check()
             self.assertEqual(a.verdict, "ok", [n for n in a.notes if n["outcome"] != "pass"])
             self.assertGreaterEqual(len(a.notes), 25)
             self.assertTrue(all(len(n["detail"]) < 60 and n["outcome"] == "pass" for n in a.notes), a.notes)
-            self.assertLess(time.perf_counter() - began, 20)
             self.assertEqual(self.keeper.stop(), 0)
 
+    @unittest.skipUnless(ALL, "takes a minute on a busy machine; ATTACKS=all")
     @unittest.expectedFailure
     def test_without_groups_a_fork_bomb_does_not_stop_others(self):
         # The watchdog of tier T1 reads smaps_rollup of every process of the box in the keeper's only thread, four times a second. Each read waits for
