@@ -32,6 +32,12 @@ struct artifacts {
     size_t n, cap;
 };
 
+/* What the box's look at the code found before it ran: a hint for readers and the log, never proof of anything. */
+struct cell_finding {
+    char *kind, *what; /* "shell"; "os.system" */
+    int line;          /* in the cell, from 1 */
+};
+
 struct cell {
     char *id;   /* the caller's, or NULL */
     int number; /* counted per session, from 1 */
@@ -43,6 +49,8 @@ struct cell {
     char *error_name, *error_value, *error_traceback; /* error_name NULL: no error */
     int error_line;                                   /* in the cell's own code, from 1; 0: unknown */
     struct artifacts figures, files;
+    struct cell_finding *findings;
+    size_t finding_n;
     char **notes; /* for the model and the log: "pip is not available ..." */
     size_t note_n;
     char *why; /* what killed it, in words with limit and peak; NULL when nothing did */
@@ -56,6 +64,9 @@ const char *cell_status_name(enum cell_status s);
 const char *cell_state_name(enum cell_state s);
 /* A new object, keys and order as in the contract; the caller frees. with_code: adds "code". */
 struct json *cell_to_json(const struct cell *c, const char *code);
+
+/* Takes kind and what. */
+void cell_add_finding(struct cell *c, char *take_kind, char *take_what, int line);
 
 struct artifact *artifacts_add(struct artifacts *a); /* zeroed; valid until the next add */
 void artifacts_clear(struct artifacts *a);

@@ -56,6 +56,7 @@
     X("box",      "pool",             INT,    pool,               "2",       "boxes that wait ready for new sessions of sandbook run; 0 to 64") \
     X("box",      "zygote_forks",     INT,    zygote_forks,       "1000",    "interpreters forked from one before another takes its place; 0: no matter") \
     X("box",      "zygote_age",       MS,     zygote_age_ms,      "3600s",   "the age at which another takes its place; 0: no matter") \
+    X("box",      "audit",            STR,    audit,              "note",    "what a cell's risky calls lead to before it runs: off, note or refuse; a hint, not a wall") \
     X("box",      "min_tier",         STR,    min_tier,           "T1",      "T0 all layers, T1 without delegated cgroups; less is never served") \
     X("box",      "uid_base",         INT,    uid_base,           "2000000", "as root: first of 65,536 user ids that nobody else uses; else /etc/subuid or the own id") \
     X("files",    "upload_max",       SIZE,   upload_max_bytes,   "100M",    "one uploaded file")                   \

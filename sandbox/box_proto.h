@@ -41,11 +41,11 @@ enum {
 enum box_frame_type {
     /* daemon -> keeper */
     BOX_OPEN =
-        1,      /* JSON {"memory_bytes","disk_bytes","pids","cpu_pct","copies"}; session is new -> BOX_DONE (request 0).
+        1,    /* JSON {"memory_bytes","disk_bytes","pids","cpu_pct","copies"}; session is new -> BOX_DONE (request 0).
                      copies: how many states of the past are kept, 0 (default) to BOX_COPIES_MAX */
-    BOX_CELL,   /* JSON {"code","number","timeout_ms","grace_ms"}: also keeper -> head, unchanged */
-    BOX_CALL,   /* JSON {"op", ..., "timeout_ms","grace_ms"}: also keeper -> head, unchanged; ops below */
-    BOX_PUT,    /* JSON {"name"} and one descriptor: that file's bytes become /mnt/data/<name> */
+    BOX_CELL, /* JSON {"code","number","timeout_ms","grace_ms","audit"}: also keeper -> head, unchanged. audit: off (default), note, refuse */
+    BOX_CALL, /* JSON {"op", ..., "timeout_ms","grace_ms"}: also keeper -> head, unchanged; ops below */
+    BOX_PUT,  /* JSON {"name"} and one descriptor: that file's bytes become /mnt/data/<name> */
     BOX_CANCEL, /* no payload: the running request is interrupted, then killed; it still ends in BOX_DONE */
     BOX_CLOSE,  /* no payload: everything of the session is killed and removed -> BOX_DONE (request 0) */
     BOX_CHECK,  /* no payload, session 0: try the escapes of `doctor` in a fresh session -> BOX_NOTE*, BOX_DONE */
@@ -139,7 +139,8 @@ struct box_frame {
  *    "error":{"name","value","traceback","line"}|null,
  *    "figures":[{"path","width","height","title","summary"}],    paths below /mnt/data, already PNG
  *    "same_as":{path:path},                    files that the code saved of a figure -> that figure's path above
- *    "notes":[string]}                                           e.g. "pip is not available; installed are ..."
+ *    "notes":[string],                                           e.g. "pip is not available; installed are ..."
+ *    "audit":[{"kind","line","what"}]}         what the look at the code found before it ran; a hint (kernel/audit.py)
  * A cell that died has no account of its own; when a copy was woken, that one's notes come as {"status":"ok","notes"}.
  */
 #endif

@@ -7,6 +7,7 @@ that session's cells until its channel is closed. Which module does what:
   copies, copies_gone, copies_mend   what the head leaves behind after a cell, and how that becomes the head
   head, ops, cell                the loop; requests besides cells; what belongs to the running cell
   shell, transforms, magics      IPython, embedded; what cells may contain besides Python
+  audit, audit_rules             risky calls in a cell's code, named before it runs: a hint
   display, errors, hints         results; exceptions; what was probably meant
   figures, figure_text, gallery  charts: when they count, what they show, how they are delivered
   plotly_view, style             interactive charts; how tables and charts look by default

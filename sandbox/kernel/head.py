@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 import numpy
 
-from . import errors, frames, ops
+from . import audit, errors, frames, ops
 from .cell import Cell, current
 from .copies import Copies
 from .figures import figures
@@ -116,6 +116,9 @@ class Head:
         cell = current.cell = Cell(number, code, self._data_dir)
         for note in self._copies.take_notes():
             cell.note(note)
+        found, refused = self._checked(cell, spec.get("audit", "off"))
+        if refused:
+            return _claim_of(cell, refused) | {"audit": found}
         self._gallery.begin()
         error = self._run(cell)
         self._mend()
@@ -126,14 +129,20 @@ class Head:
         described = None if error is None else self._describe(error, cell)
         self._mend()
         self._streams.flush()
-        return {
-            "status": "ok" if error is None else "error",
-            "result": cell.result or None,
-            "error": described,
-            "figures": self._gallery.delivered,
-            "same_as": self._gallery.same_as,
-            "notes": cell.notes,
-        }
+        return _claim_of(cell, described) | {"figures": self._gallery.delivered, "same_as": self._gallery.same_as, "audit": found}
+
+    def _checked(self, cell: Cell, mode: object) -> tuple[list[dict], dict | None]:
+        """What the code check found, and the error of a cell that is not to run. A hint: what it misses the box holds."""
+        if mode not in ("note", "refuse"):
+            return [], None
+        found = audit.check(cell.code, self._shell.user_ns, self._shell.transform_cell)
+        if not found:
+            return [], None
+        if mode == "refuse":
+            words = audit.refusal(found)
+            return [f.claim() for f in found], {"name": "CodeRefused", "value": words, "traceback": f"CodeRefused: {words}", "line": found[0].line}
+        cell.note(audit.note(found))
+        return [f.claim() for f in found], None
 
     def _run(self, cell: Cell) -> BaseException | None:
         try:
@@ -177,6 +186,17 @@ class Head:
             return {"status": "error", "error": self._describe(error, current.cell)}
         finally:
             self._streams.flush()
+
+
+def _claim_of(cell: Cell, error: dict | None) -> dict:
+    return {
+        "status": "ok" if error is None else "error",
+        "result": cell.result or None,
+        "error": error,
+        "figures": [],
+        "same_as": {},
+        "notes": cell.notes,
+    }
 
 
 def _claim(answer: dict) -> bytes:

@@ -129,6 +129,7 @@ struct choice {
 
 static const struct choice conf_choices[] = {
     { offsetof(struct conf, log_level), " auto error warn info debug ", "must be auto, error, warn, info or debug" },
+    { offsetof(struct conf, audit), " off note refuse ", "must be off, note or refuse" },
     { offsetof(struct conf, min_tier), " T0 T1 ", "must be T0 or T1" },
 };
 static const struct choice model_choices[] = {

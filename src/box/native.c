@@ -442,6 +442,7 @@ static int native_start(struct sandbox **out, struct loop *l, const struct conf 
         .l = l,
         .min_tier = xstrdup(c->min_tier),
         .pool = pool_wish(c),
+        .audit = xstrdup(c->audit),
         .copies = c->copies,
         .uid_base = c->uid_base,
         .cell_timeout_ms = c->cell_timeout_ms,
@@ -486,6 +487,7 @@ static void release(void *ud)
     native_paths_clear(&s->paths);
     free(s->min_tier);
     free(s->pool);
+    free(s->audit);
     json_free(s->report);
     free(s);
 }

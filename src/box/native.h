@@ -29,7 +29,7 @@ struct native_check {
 struct sandbox {
     struct loop *l;
     struct native_paths paths;
-    char *min_tier;
+    char *min_tier, *audit;
     char *pool; /* of BOX_POOL */
     int64_t copies, uid_base, cell_timeout_ms, cell_timeout_max_ms, file_max_bytes;
 
@@ -61,6 +61,7 @@ struct request {
     uint32_t id;
     int number, fd;
     int64_t timeout_ms;
+    const char *audit; /* box.audit; the sandbox's */
     struct box_events ev;
     void *ud;
     uint8_t type; /* of its frame */

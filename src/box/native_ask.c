@@ -46,6 +46,7 @@ static int cell_frame(struct request *to, const struct box_request *r, struct er
     json_set_int(o, "number", r->number);
     json_set_int(o, "timeout_ms", to->timeout_ms);
     json_set_int(o, "grace_ms", grace_ms(to->timeout_ms));
+    json_set_str(o, "audit", to->audit);
     set_payload(to, BOX_CELL, o);
     return 0;
 }

@@ -13,6 +13,7 @@ enum {
     CPU_PERCENT = 100,
     FILE_JSON_MAX = 16 << 10,
     DONE_ROOM = 4 << 10,
+    FINDINGS_MAX = 4 << 10,
 };
 
 /* The box's end of a pipe is ours to close; other descriptors are borrowed. */
@@ -66,6 +67,17 @@ static void end_with_error(struct box *b, const struct err *e)
     request_clear(&r);
 }
 
+/* Kinds and lines: what exactly is called may be a person's words. */
+static void log_findings(const struct box *b, const struct cell *c)
+{
+    AUTO(str_clear) struct str s = STR_INIT(FINDINGS_MAX);
+    for (size_t i = 0; i < c->finding_n; i++)
+        str_printf(&s, "%s%d:%s", i > 0 ? ", " : "", c->findings[i].line, c->findings[i].kind);
+    if (c->finding_n > 0)
+        log_info("code_check", KV_I("box", b->session), KV_I("cell", c->number), KV_S("mode", b->s->audit),
+                 KV_S("lines", str_peek(&s)));
+}
+
 static void end_with_cell(struct box *b, const struct verdict *v)
 {
     struct request r = request_take(b);
@@ -91,6 +103,7 @@ static void end_with_cell(struct box *b, const struct verdict *v)
         cell_add_note(&c, "The sandbox was restarted before this cell: earlier variables and files were gone.");
     }
     b->tell_lost = false;
+    log_findings(b, &c);
     if (c.figures.n + c.files.n)
         delivery_sync_folder(b->out_fd);
     const struct box_reply reply = { .cell = &c };
@@ -332,6 +345,7 @@ int native_ask(struct box *b, const struct box_request *r, const struct box_even
         .number = r->number,
         .fd = r->op == BOX_OP_PUT || r->op == BOX_OP_RESTORE ? r->fd : -1,
         .timeout_ms = limit_ms(b->s, r),
+        .audit = b->s->audit,
         .ev = *ev,
         .ud = ud,
         .flow = OUTFLOW_INIT,

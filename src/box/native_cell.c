@@ -13,6 +13,8 @@ enum {
     SUMMARY_MAX = 2000,
     NOTE_MAX = 2000,
     NOTES_MAX = 50,
+    FINDINGS_MAX = 20,
+    FINDING_TEXT_MAX = 100,
     SECOND_MS = 1000,
 };
 
@@ -163,9 +165,16 @@ static bool claim_well_formed(const struct json *o)
         return false;
     return is_or_null(o, "result", JSON_OBJECT) && is_or_null(o, "error", JSON_OBJECT) &&
            is_or_null(o, "figures", JSON_ARRAY) && is_or_null(o, "notes", JSON_ARRAY) &&
+           is_or_null(o, "audit", JSON_ARRAY) && items_are(json_get(o, "audit"), JSON_OBJECT) &&
            is_or_null(o, "same_as", JSON_OBJECT) && result_well_formed(json_get(o, "result")) &&
            error_well_formed(json_get(o, "error")) && items_are(json_get(o, "figures"), JSON_OBJECT) &&
            items_are(json_get(o, "notes"), JSON_STRING);
+}
+
+static int line_of(const struct json *x)
+{
+    int64_t line = json_int_or(x, "line", 0);
+    return line > 0 && line <= INT32_MAX ? (int)line : 0;
 }
 
 static void take_error(struct cell *c, const struct json *x)
@@ -175,8 +184,14 @@ static void take_error(struct cell *c, const struct json *x)
     c->error_name = clean(json_str_or(x, "name", ""), NAME_TEXT_MAX);
     c->error_value = clean(json_str_or(x, "value", ""), BOX_CLAIM_MAX);
     c->error_traceback = clean(json_str_or(x, "traceback", ""), BOX_CLAIM_MAX);
-    int64_t line = json_int_or(x, "line", 0);
-    c->error_line = line > 0 && line <= INT32_MAX ? (int)line : 0;
+    c->error_line = line_of(x);
+}
+
+static void take_findings(struct cell *c, const struct json *list)
+{
+    for (const struct json *x = json_first(list); x && c->finding_n < FINDINGS_MAX; x = json_next(x))
+        cell_add_finding(c, clean(json_str_or(x, "kind", ""), FINDING_TEXT_MAX),
+                         clean(json_str_or(x, "what", ""), FINDING_TEXT_MAX), line_of(x));
 }
 
 static void take_claim(struct cell *c, const struct json *o)
@@ -187,6 +202,7 @@ static void take_claim(struct cell *c, const struct json *o)
     take_error(c, json_get(o, "error"));
     for (const struct json *x = json_first(json_get(o, "notes")); x; x = json_next(x))
         cell_add_note(c, json_text(x));
+    take_findings(c, json_get(o, "audit"));
     c->status = c->error_name || strcmp(json_str_or(o, "status", ""), "ok") != 0 ? CELL_ERROR : CELL_OK;
 }
 

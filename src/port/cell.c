@@ -23,9 +23,21 @@ void cell_clear(struct cell *c)
     for (size_t i = 0; i < c->note_n; i++)
         free(c->notes[i]);
     free(c->notes);
+    for (size_t i = 0; i < c->finding_n; i++) {
+        free(c->findings[i].kind);
+        free(c->findings[i].what);
+    }
+    free(c->findings);
     artifacts_clear(&c->figures);
     artifacts_clear(&c->files);
     *c = (struct cell){ 0 };
+}
+
+void cell_add_finding(struct cell *c, char *take_kind, char *take_what, int line)
+{
+    size_t cap = c->finding_n;
+    c->findings = xgrow(c->findings, &cap, c->finding_n + 1, sizeof *c->findings);
+    c->findings[c->finding_n++] = (struct cell_finding){ .kind = take_kind, .what = take_what, .line = line };
 }
 
 const char *cell_status_name(enum cell_status s)
@@ -142,6 +154,19 @@ static struct json *notes_json(const struct cell *c)
     return list;
 }
 
+static struct json *findings_json(const struct cell *c)
+{
+    struct json *list = json_new_array();
+    for (size_t i = 0; i < c->finding_n; i++) {
+        struct json *f = json_new_object();
+        json_set_str(f, "kind", c->findings[i].kind);
+        json_set_int(f, "line", c->findings[i].line);
+        json_set_str(f, "what", c->findings[i].what);
+        json_push(list, f);
+    }
+    return list;
+}
+
 struct json *cell_to_json(const struct cell *c, const char *code)
 {
     struct json *o = json_new_object();
@@ -165,5 +190,7 @@ struct json *cell_to_json(const struct cell *c, const char *code)
         json_set_str(o, "why", c->why);
     if (c->note_n)
         json_set(o, "notes", notes_json(c));
+    if (c->finding_n)
+        json_set(o, "audit", findings_json(c));
     return o;
 }

@@ -96,9 +96,13 @@ class Sessions(BoxTest):
         self.begin()
         for i in range(FAULTS):
             with self.subTest(seed=SEED, fault=i):
+                right = False
                 try:
                     self.fault(i, choice)
+                    right = True
                 finally:
+                    if not right and self.box:  # the next one is judged by itself
+                        self.close(self.box)
                     if self.box is None or self.held.now is None:
                         self.begin()
         if FAULTS > 20:
