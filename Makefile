@@ -20,7 +20,7 @@ O         := build/$(flavour)
 K         := build/$(tag)keeper
 
 # ---- what it stands on -------------------------------------------------------------------------------------------------------
-PKGS      := libcurl libcjson sqlite3 libutf8proc md4c libcrypto
+PKGS      := libcurl libcjson sqlite3 libutf8proc md4c libcrypto olm
 KEEPER_PKGS := libcjson libutf8proc libseccomp
 QUERY_PKGS := libcjson libutf8proc sqlite3 libpq
 pkg_deb    = \
@@ -33,6 +33,7 @@ pkg_deb    = \
              libseccomp=libseccomp-dev \
              libutf8proc=libutf8proc-dev \
              md4c=libmd4c-dev \
+             olm=libolm-dev \
              sqlite3=libsqlite3-dev
 missing   := $(strip $(foreach p,$(PKGS) libseccomp libarchive libpng libpq,$(shell pkg-config --exists $p || echo $p)))
 # These goals install what is missing, or need none of it.
@@ -70,6 +71,7 @@ lib_src   := $(wildcard src/base/*.c src/io/*.c src/port/*.c src/chat/*.c src/ch
 main_src  := src/main.c $(wildcard src/cli/*.c)
 base_src  := $(wildcard src/base/*.c)
 keeper_src := $(wildcard sandbox/box*.c)
+keeper_base := $(filter-out src/base/digest.c,$(base_src))
 helper    := unpack picture
 unit_src  := $(wildcard tests/unit/test_*.c)
 fuzz_src  := $(wildcard tests/fuzz/fuzz_*.c)
@@ -105,7 +107,7 @@ $O/%.o: %.c Makefile
 	$(call Q,CC)$(CC) $(CFLAGS) $(san_c) $(lib_c) $(if $(filter sandbox/%,$<),$(shell pkg-config --cflags libseccomp)) -c -o $@ $<
 
 # ---- the keeper, and what it mounts into every box at /opt/sandbook -----------------------------------------------------------
-$K/sandbook-box: $(keeper_src:%.c=$K/%.o) $(base_src:%.c=$K/%.o)
+$K/sandbook-box: $(keeper_src:%.c=$K/%.o) $(keeper_base:%.c=$K/%.o)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ $(KEEPER_LIBS)
 # Asks databases, one question a process (src/tool/sql.h); the only program that knows libpq.
 $K/sandbook-query: $K/src/query.o $(patsubst %.c,$K/%.o,$(wildcard src/tool/sql_*.c) $(base_src))
@@ -160,10 +162,10 @@ build/unit.list: FORCE
 $O/unit/%: $O/tests/unit/%.o $O/libkeeper.a $O/libsandbook.a
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) $(san_ld) -o $@ $^ $(LDLIBS) $(KEEPER_LIBS) $(QUERY_LIBS) -lcmocka
-$O/tests/unit/%.o: override CFLAGS += -Isandbox -Isrc/core -Isrc/model -Isrc/box -Isrc/chat -Isrc/store -Isrc/tool
+$O/tests/unit/%.o: override CFLAGS += -Isandbox -Isrc/core -Isrc/model -Isrc/box -Isrc/chat -Isrc/chat/matrix -Isrc/store -Isrc/tool
 
 # ---- gates -------------------------------------------------------------------------------------------------------------------
-fuzz_c    := -g -O1 -std=c17 $(DEFINES) -Iinclude -Isrc -Isandbox -Isrc/core -Isrc/model -Isrc/box -Isrc/chat -Isrc/tool -MMD -MP $(lib_c) \
+fuzz_c    := -g -O1 -std=c17 $(DEFINES) -Iinclude -Isrc -Isandbox -Isrc/core -Isrc/model -Isrc/box -Isrc/chat -Isrc/chat/matrix -Isrc/tool -MMD -MP $(lib_c) \
              -fno-sanitize-recover=all
 fuzz_obj  := $(patsubst %.c,build/fuzz/obj/%.o,$(lib_src) $(filter-out sandbox/box.c,$(keeper_src)))
 build/fuzz/obj/%.o: %.c Makefile
