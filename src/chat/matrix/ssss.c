@@ -12,7 +12,7 @@ static void derive(struct ssss_keys *out, const uint8_t key[KEY_BYTES], const ch
     digest_hkdf(&h, out, sizeof(*out));
 }
 
-static void crypt(const struct ssss_keys *k, const uint8_t iv[IV_BYTES], const void *in, size_t n, void *out)
+static void run_aes(const struct ssss_keys *k, const uint8_t iv[IV_BYTES], const void *in, size_t n, void *out)
 {
     struct aes_ctr *a = aes_ctr_new(k->aes, iv);
     aes_ctr_update(a, in, n, out);
@@ -42,7 +42,7 @@ struct json *ssss_seal(const uint8_t key[KEY_BYTES], const char *name, const cha
     struct json *out = json_new_object();
     derive(&k, key, name);
     tame_iv(tame, iv);
-    crypt(&k, tame, secret, n, cipher);
+    run_aes(&k, tame, secret, n, cipher);
     digest_hmac(k.mac, sizeof(k.mac), cipher, n, mac);
     set_b64(out, "iv", tame, sizeof(tame));
     set_b64(out, "ciphertext", cipher, n);
@@ -70,7 +70,7 @@ char *ssss_open(const uint8_t key[KEY_BYTES], const char *name, const struct jso
     char *out = NULL;
     if (digest_equal(mac, want, sizeof(mac))) {
         out = xcalloc(1, (size_t)n + 1);
-        crypt(&k, iv, cipher, (size_t)n, out);
+        run_aes(&k, iv, cipher, (size_t)n, out);
     }
     explicit_bzero(&k, sizeof(k));
     return out;
@@ -82,7 +82,7 @@ static void check_mac(const uint8_t key[KEY_BYTES], const uint8_t iv[IV_BYTES], 
     uint8_t cipher[sizeof(zero)];
     struct ssss_keys k;
     derive(&k, key, "");
-    crypt(&k, iv, zero, sizeof(zero), cipher);
+    run_aes(&k, iv, zero, sizeof(zero), cipher);
     digest_hmac(k.mac, sizeof(k.mac), cipher, sizeof(cipher), mac);
     explicit_bzero(&k, sizeof(k));
 }
