@@ -1,0 +1,672 @@
+/* Known answers, computed by independent code (Python's hashlib, hmac and cryptography) and checked against libolm. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+#include "attach.h"
+#include "backup.h"
+#include "olm.h"
+#include "sas_math.h"
+#include "ssss.h"
+
+static struct json *vectors;
+
+static int load(void **state)
+{
+    (void)state;
+    AUTO(str_clear) struct str text = STR_INIT(64 << 10);
+    struct err e = { 0 };
+    if (str_read_file(&text, "tests/data/matrix/vectors.json", &e) < 0 ||
+        json_parse(&vectors, str_peek(&text), text.len, 64 << 10, &e) < 0)
+        fail_msg("%s", e.msg);
+    return 0;
+}
+
+static int unload(void **state)
+{
+    (void)state;
+    json_free(vectors);
+    return 0;
+}
+
+static const char *vector(const char *part, const char *name)
+{
+    const char *text = text_at(vectors, part, name);
+    assert_non_null(text);
+    return text;
+}
+
+static void seq(uint8_t *out, size_t n, unsigned start)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = (uint8_t)(start + i);
+}
+
+static void assert_b64(const char *want, const void *data, size_t n)
+{
+    AUTO(str_clear) struct str text = STR_INIT(64 << 10);
+    b64_add(&text, data, n);
+    assert_string_equal(str_peek(&text), want);
+}
+
+/* ---- base64 ---- */
+
+static void base64_is_written_bare_and_read_in_every_form(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t n;
+    } cases[] = { { "", 0 },       { "AA", 1 },    { "AA==", 1 },  { "AAA", 2 },    { "AAA=", 2 },   { "AAAA", 3 },
+                  { "-_-_", 3 },   { "+/+/", 3 },  { "A", -1 },    { "A===", -1 },  { "AA=", -1 },   { "AAA==", -1 },
+                  { "AA A", -1 },  { "AA\n", -1 }, { "====", -1 }, { "AAAA=", -1 }, { "AAAA==", -1 }, { "=AAA", -1 },
+                  { "\xc3\xa4" "AA", -1 } };
+    uint8_t out[8];
+    for (size_t i = 0; i < countof(cases); i++)
+        assert_int_equal(b64_read(cases[i].text, out, sizeof(out)), cases[i].n);
+    assert_int_equal(b64_read("AAAAAAAAAAAA", out, 8), -1);
+    AUTO(str_clear) struct str text = STR_INIT(16);
+    b64_add(&text, "\xfb\xff", 2);
+    assert_string_equal(str_peek(&text), "+/8");
+    str_clear(&text);
+    b64url_add(&text, "\xfb\xff", 2);
+    assert_string_equal(str_peek(&text), "-_8");
+}
+
+static void a_key_has_one_way_to_be_written(void **state)
+{
+    (void)state;
+    uint8_t key[KEY_BYTES];
+    assert_true(b64_is_key("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", key));
+    assert_false(b64_is_key("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAB", key)); /* spare bits set */
+    assert_false(b64_is_key("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", key));
+    assert_false(b64_is_key("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA-", key));
+    assert_false(b64_is_key("short", key));
+    assert_false(b64_is_key(NULL, key));
+}
+
+/* ---- keys that must be refused ---- */
+
+static void keys_of_low_order_are_refused(void **state)
+{
+    (void)state;
+    static const uint8_t low[][KEY_BYTES] = {
+        { 0 },
+        { 1 },
+        { 0xe0, 0xeb, 0x7a, 0x7c, 0x3b, 0x41, 0xb8, 0xae, 0x16, 0x56, 0xe3, 0xfa, 0xf1, 0x9f, 0xc4, 0x6a,
+          0xda, 0x09, 0x8d, 0xeb, 0x9c, 0x32, 0xb1, 0xfd, 0x86, 0x62, 0x05, 0x16, 0x5f, 0x49, 0xb8, 0x00 },
+        { 0xec, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+          0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f },
+    };
+    for (size_t i = 0; i < countof(low); i++) {
+        char text[KEY_TEXT + 1];
+        b64_key(text, low[i]);
+        assert_false(x25519_is_sane(text));
+    }
+    uint8_t secret[KEY_BYTES], public[KEY_BYTES];
+    char text[KEY_TEXT + 1];
+    seq(secret, sizeof(secret), 7);
+    x25519_public(secret, public);
+    b64_key(text, public);
+    assert_true(x25519_is_sane(text));
+}
+
+/* With the neutral element as key, R = S*B holds for any message. */
+static void a_signature_by_a_key_of_low_order_is_no_signature(void **state)
+{
+    (void)state;
+    const uint8_t key[KEY_BYTES] = { 1 };
+    const uint8_t sig[SIG_BYTES] = { 1 };
+    assert_false(ed25519_check(key, "any", 3, sig));
+}
+
+static void a_signature_with_an_unreduced_s_is_refused(void **state)
+{
+    (void)state;
+    static const uint8_t order[KEY_BYTES] = { 0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7,
+                                              0xa2, 0xde, 0xf9, 0xde, 0x14, [31] = 0x10 };
+    uint8_t seed[KEY_BYTES], key[KEY_BYTES], sig[SIG_BYTES];
+    seq(seed, sizeof(seed), 3);
+    ed25519_public(seed, key);
+    ed25519_sign(seed, "text", 4, sig);
+    assert_true(ed25519_check(key, "text", 4, sig));
+    unsigned carry = 0;
+    for (size_t i = 0; i < KEY_BYTES; i++) { /* S + L: the same signature to a careless reader */
+        carry += (unsigned)sig[KEY_BYTES + i] + order[i];
+        sig[KEY_BYTES + i] = (uint8_t)carry;
+        carry >>= 8;
+    }
+    assert_false(ed25519_s_reduced(sig));
+    assert_false(ed25519_check(key, "text", 4, sig));
+    memcpy(sig + KEY_BYTES, order, sizeof(order));
+    assert_false(ed25519_s_reduced(sig));
+}
+
+/* ---- signed JSON ---- */
+
+static void signatures_are_those_of_the_specification(void **state)
+{
+    (void)state;
+    uint8_t seed[KEY_BYTES], public[KEY_BYTES];
+    const char *key = vector("signing", "public");
+    assert_int_equal(b64_read(vector("signing", "seed"), seed, sizeof(seed)), KEY_BYTES);
+    ed25519_public(seed, public);
+    assert_b64(key, public, sizeof(public));
+    for (const struct json *c = json_first(json_get(json_get(vectors, "signing"), "cases")); c; c = json_next(c)) {
+        autojson struct json *obj = NULL;
+        struct err e = { 0 };
+        const char *text = json_str_or(c, "json", "");
+        assert_int_equal(json_parse(&obj, text, strlen(text), 1000, &e), 0);
+        sign_with_seed(obj, "domain", seed);
+        autofree char *name = xasprintf("ed25519:%s", key);
+        assert_string_equal(text_at(json_get(obj, "signatures"), "domain", name), json_str_or(c, "sig", ""));
+        assert_true(signed_by(obj, "domain", NULL, key));
+        json_set(obj, "unsigned", json_new_string("is not covered"));
+        assert_true(signed_by(obj, "domain", NULL, key));
+        json_set(obj, "added", json_new_bool(true));
+        assert_false(signed_by(obj, "domain", NULL, key));
+    }
+}
+
+static void what_has_no_canonical_form_is_not_signed(void **state)
+{
+    (void)state;
+    static const char *const bad[] = { "{\"a\":1.5}", "{\"a\":9007199254740992}", "[1]", "\"x\"" };
+    for (size_t i = 0; i < countof(bad); i++) {
+        autojson struct json *v = NULL;
+        struct err e = { 0 };
+        AUTO(str_clear) struct str out = STR_INIT(1000);
+        assert_int_equal(json_parse(&v, bad[i], strlen(bad[i]), 1000, &e), 0);
+        assert_false(signable(&out, v));
+    }
+}
+
+static void canonical_json_is_that_of_the_specification(void **state)
+{
+    (void)state;
+    for (const struct json *c = json_first(json_get(vectors, "canonical")); c; c = json_next(c)) {
+        autojson struct json *v = NULL;
+        struct err e = { 0 };
+        AUTO(str_clear) struct str out = STR_INIT(1000);
+        const char *in = json_text(json_first(c)), *want = json_text(json_next(json_first(c)));
+        assert_int_equal(json_parse(&v, in, strlen(in), 1000, &e), 0);
+        assert_int_equal(json_print_canonical(&out, v, &e), 0);
+        assert_string_equal(str_peek(&out), want);
+    }
+}
+
+/* ---- secret storage, backup ---- */
+
+static void a_recovery_key_is_written_and_read(void **state)
+{
+    (void)state;
+    uint8_t key[KEY_BYTES], got[KEY_BYTES];
+    seq(key, sizeof(key), 0);
+    autofree char *text = recovery_key_text(key);
+    assert_string_equal(text, vector("recovery_key", "text"));
+    assert_true(recovery_key_read("EsSzykH7LCZx7CaecmKD wcmY\tJRXi Ybtu 8iQ3\nt8Ez nRwK pUY1", got));
+    assert_memory_equal(got, key, sizeof(key));
+    static const char *const bad[] = { "", "EsSz", "EsSz ykH7 LCZx 7Cae cmKD wcmY JRXi Ybtu 8iQ3 t8Ez nRwK pUY2",
+                                       "EsSz ykH7 LCZx 7Cae cmKD wcmY JRXi Ybtu 8iQ3 t8Ez nRwK pUY1 1",
+                                       "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz",
+                                       "EsSz ykH7 LCZx 7Cae cmKD wcmY JRXi Ybtu 8iQ3 t8Ez nRwK pUY0", "correct horse" };
+    for (size_t i = 0; i < countof(bad); i++)
+        assert_false(recovery_key_read(bad[i], got));
+}
+
+static void a_secret_is_sealed_as_others_do_it(void **state)
+{
+    (void)state;
+    uint8_t key[KEY_BYTES], iv[IV_BYTES];
+    seq(key, sizeof(key), 0);
+    assert_int_equal(b64_read(vector("ssss", "iv"), iv, sizeof(iv)), IV_BYTES);
+    const char *name = vector("ssss", "name");
+    autojson struct json *about = ssss_describe(key, iv);
+    assert_string_equal(json_str_or(about, "mac", ""), vector("ssss", "check_mac"));
+    assert_true(ssss_fits(key, about));
+    autojson struct json *sealed = ssss_seal(key, name, vector("ssss", "secret"), iv);
+    assert_string_equal(json_str_or(sealed, "ciphertext", ""), vector("ssss", "ciphertext"));
+    assert_string_equal(json_str_or(sealed, "mac", ""), vector("ssss", "mac"));
+    autofree char *clear = ssss_open(key, name, sealed);
+    assert_string_equal(clear, vector("ssss", "secret"));
+    assert_null(ssss_open(key, "another", sealed));
+    key[0] ^= 1;
+    assert_false(ssss_fits(key, about));
+    assert_null(ssss_open(key, name, sealed));
+}
+
+static void a_passphrase_makes_its_key_and_no_endless_work(void **state)
+{
+    (void)state;
+    uint8_t key[KEY_BYTES], iv[IV_BYTES] = { 0 }, got[KEY_BYTES];
+    char hex[2 * KEY_BYTES + 1] = "";
+    pbkdf2_sha512(vector("pbkdf2", "passphrase"), vector("pbkdf2", "salt"), 1000, key);
+    for (size_t i = 0; i < sizeof(key); i++)
+        (void)snprintf(hex + 2 * i, 3, "%02x", key[i]);
+    assert_string_equal(hex, vector("pbkdf2", "key_hex"));
+    autojson struct json *about = ssss_describe(key, iv);
+    struct json *pass = child(about, "passphrase");
+    json_set_str(pass, "algorithm", "m.pbkdf2");
+    json_set_str(pass, "salt", vector("pbkdf2", "salt"));
+    json_set_int(pass, "iterations", 1000);
+    assert_true(ssss_key_from_words(vector("pbkdf2", "passphrase"), about, got));
+    assert_memory_equal(got, key, sizeof(key));
+    assert_false(ssss_key_from_words("another", about, got));
+    json_set_int(pass, "iterations", 5000001);
+    assert_false(ssss_key_from_words(vector("pbkdf2", "passphrase"), about, got));
+    json_set_int(pass, "iterations", -1);
+    assert_false(ssss_key_from_words(vector("pbkdf2", "passphrase"), about, got));
+}
+
+static void a_room_key_is_sealed_for_the_backup_as_others_do_it(void **state)
+{
+    (void)state;
+    uint8_t secret[KEY_BYTES], public[KEY_BYTES], ephemeral[KEY_BYTES];
+    seq(secret, sizeof(secret), 1);
+    seq(ephemeral, sizeof(ephemeral), 33);
+    x25519_public(secret, public);
+    assert_b64(vector("backup", "public"), public, sizeof(public));
+    autojson struct json *sealed = backup_seal(public, ephemeral, vector("backup", "plain"));
+    assert_string_equal(json_str_or(sealed, "ephemeral", ""), vector("backup", "ephemeral"));
+    assert_string_equal(json_str_or(sealed, "ciphertext", ""), vector("backup", "ciphertext"));
+    assert_string_equal(json_str_or(sealed, "mac", ""), vector("backup", "mac"));
+    autofree char *clear = backup_open(secret, sealed);
+    assert_string_equal(clear, vector("backup", "plain"));
+    json_set_str(sealed, "mac", vector("backup", "mac_if_over_ciphertext"));
+    assert_null(backup_open(secret, sealed));
+    json_set_str(sealed, "mac", vector("backup", "mac"));
+    json_set_str(sealed, "ciphertext", "AAAA");
+    assert_null(backup_open(secret, sealed));
+    const uint8_t low[KEY_BYTES] = { 0 };
+    assert_null(backup_seal(low, ephemeral, "x"));
+}
+
+/* ---- attachments ---- */
+
+static struct json *file_of_vector(void)
+{
+    struct json *file = json_new_object(), *key = child(file, "key");
+    json_set_str(file, "v", "v2");
+    json_set_str(key, "kty", "oct");
+    json_set_str(key, "alg", "A256CTR");
+    json_set_str(key, "k", vector("attachment", "k_urlsafe"));
+    json_set_str(file, "iv", vector("attachment", "iv"));
+    json_set_str(child(file, "hashes"), "sha256", vector("attachment", "sha256"));
+    return file;
+}
+
+static size_t cipher_of_vector(uint8_t out[64])
+{
+    const char *hex = vector("attachment", "cipher_hex");
+    const size_t n = strlen(hex) / 2;
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(sscanf(hex + 2 * i, "%2hhx", &out[i]), 1);
+    return n;
+}
+
+static void an_attachment_of_others_opens(void **state)
+{
+    (void)state;
+    uint8_t cipher[64], clear[64] = { 0 };
+    const size_t n = cipher_of_vector(cipher);
+    struct err e = { 0 };
+    struct attach *a = NULL;
+    autojson struct json *file = file_of_vector();
+    assert_int_equal(attach_decrypt(&a, file, &e), 0);
+    for (size_t i = 0; i < n; i++)
+        attach_check(a, cipher + i, 1);
+    assert_int_equal(attach_checked(a, &e), 0);
+    attach_update(a, cipher, 5, clear);
+    attach_update(a, cipher + 5, n - 5, clear + 5);
+    assert_string_equal((char *)clear, vector("attachment", "plain"));
+    attach_free(a);
+}
+
+static void an_altered_or_cut_attachment_is_refused(void **state)
+{
+    (void)state;
+    uint8_t cipher[64];
+    const size_t n = cipher_of_vector(cipher);
+    autojson struct json *file = file_of_vector();
+    for (size_t cut = 0; cut < 2; cut++) {
+        struct err e = { 0 };
+        struct attach *a = NULL;
+        assert_int_equal(attach_decrypt(&a, file, &e), 0);
+        cipher[3] ^= (uint8_t)!cut;
+        attach_check(a, cipher, n - cut);
+        cipher[3] ^= (uint8_t)!cut;
+        assert_int_equal(attach_checked(a, &e), -1);
+        assert_int_equal(e.kind, ERR_DATA);
+        attach_free(a);
+    }
+}
+
+static void a_malformed_file_object_is_refused_in_words(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *at, *key, *value;
+    } bad[] = { { NULL, "v", "v1" },       { NULL, "v", NULL },         { "key", "alg", "A128CTR" }, { "key", "kty", "RSA" },
+                { "key", "k", "AAAA" },    { "key", "k", NULL },        { NULL, "iv", "AAAA" },      { NULL, "iv", "!" },
+                { "hashes", "sha256", "" }, { "hashes", "sha256", NULL } };
+    for (size_t i = 0; i < countof(bad); i++) {
+        autojson struct json *file = file_of_vector();
+        struct err e = { 0 };
+        struct attach *a = NULL;
+        json_set_str(bad[i].at ? child(file, bad[i].at) : file, bad[i].key, bad[i].value);
+        assert_int_equal(attach_decrypt(&a, file, &e), -1);
+        assert_int_equal(e.kind, ERR_DATA);
+    }
+    autojson struct json *padded = file_of_vector();
+    json_set_str(child(padded, "key"), "k", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=");
+    struct err e = { 0 };
+    struct attach *a = NULL;
+    assert_int_equal(attach_decrypt(&a, padded, &e), 0);
+    attach_free(a);
+    assert_int_equal(attach_decrypt(&a, NULL, &e), -1);
+}
+
+static void attachments_of_every_size_go_there_and_back(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = { 0, 1, 15, 16, 17, 4096, 100000 };
+    for (size_t i = 0; i < countof(sizes); i++) {
+        const size_t n = sizes[i];
+        autofree uint8_t *text = xcalloc(1, n + 1), *cipher = xcalloc(1, n + 1);
+        struct err e = { 0 };
+        seq(text, n, 9);
+        struct attach *a = attach_encrypt(), *b = NULL;
+        attach_update(a, text, n / 3, cipher);
+        attach_update(a, text + n / 3, n - n / 3, cipher + n / 3);
+        autojson struct json *file = attach_file(a, "mxc://x/y");
+        attach_free(a);
+        assert_string_equal(json_str_or(file, "url", ""), "mxc://x/y");
+        assert_int_equal(attach_decrypt(&b, file, &e), 0);
+        attach_check(b, cipher, n);
+        assert_int_equal(attach_checked(b, &e), 0);
+        attach_update(b, cipher, n, cipher);
+        assert_memory_equal(cipher, text, n + 1);
+        attach_free(b);
+    }
+}
+
+/* ---- verification ---- */
+
+static void the_short_strings_are_those_of_others(void **state)
+{
+    (void)state;
+    uint8_t one[KEY_BYTES], two[KEY_BYTES], shared[KEY_BYTES], raw[KEY_BYTES];
+    char starter_key[KEY_TEXT + 1], accepter_key[KEY_TEXT + 1];
+    struct sas_bytes bytes;
+    int at[7];
+    memset(one, 1, sizeof(one));
+    memset(two, 2, sizeof(two));
+    x25519_public(one, raw);
+    b64_key(starter_key, raw);
+    assert_string_equal(starter_key, vector("sas", "starter_public"));
+    assert_true(x25519_agree(two, raw, shared));
+    x25519_public(two, raw);
+    b64_key(accepter_key, raw);
+    const struct sas_side starter = { "@alice:example.org", "ADEV", starter_key };
+    const struct sas_side accepter = { "@bot:example.org", "BDEV", accepter_key };
+    sas_derive(shared, &starter, &accepter, "txn1", &bytes);
+    sas_emoji_indexes(&bytes, at);
+    size_t i = 0;
+    for (const struct json *v = json_first(json_get(json_get(vectors, "sas"), "emoji")); v; v = json_next(v))
+        assert_int_equal(at[i++], (int)json_number(v));
+    autofree char *numbers = sas_decimal(&bytes);
+    assert_string_equal(numbers, "7279 7132 2345");
+    autofree char *words = sas_emoji(&bytes);
+    assert_non_null(strstr(words, "Telephone"));
+    struct sas_mac m = { shared, "@bot:example.org", "BDEV", "@alice:example.org", "ADEV", "txn1", false };
+    autofree char *mac = sas_mac(&m, "ed25519:BDEV", vector("sas", "mac_message"));
+    assert_string_equal(mac, vector("sas", "mac_v2"));
+    m.legacy = true;
+    autofree char *old = sas_mac(&m, "ed25519:BDEV", vector("sas", "mac_message"));
+    assert_string_equal(old, vector("sas", "mac_legacy"));
+}
+
+static void the_commitment_covers_the_start_as_it_came(void **state)
+{
+    (void)state;
+    autojson struct json *start = NULL;
+    struct err e = { 0 };
+    const char *text = vector("sas", "start_content");
+    assert_int_equal(json_parse(&start, text, strlen(text), 4096, &e), 0);
+    autofree char *got = sas_commitment(vector("sas", "accepter_public"), start);
+    assert_string_equal(got, vector("sas", "commitment"));
+}
+
+/* ---- ratchets ---- */
+
+/* Gives bytes that count up from what was set. */
+static unsigned next_byte;
+
+static void counting(void *hook, void *out, size_t n)
+{
+    (void)hook;
+    seq(out, n, next_byte);
+    next_byte += (unsigned)n;
+}
+
+static const uint8_t pickle_key[KEY_BYTES] = { 1, 2, 3 };
+static const struct ratchet_env env = { pickle_key, counting, NULL };
+
+static void megolm_gives_known_messages(void **state)
+{
+    (void)state;
+    next_byte = 0;
+    struct ratchet_out *out = ratchet_out_new(&env);
+    struct ratchet_in *in = NULL;
+    const char *plain = vector("megolm", "plain");
+    assert_string_equal(ratchet_out_id(out), vector("megolm", "session_id"));
+    autofree char *key = ratchet_out_key(out);
+    assert_string_equal(key, vector("megolm", "session_key_0"));
+    assert_int_equal(ratchet_in_new(&in, key), RATCHET_OK);
+    for (uint32_t i = 0; i <= 256; i++) {
+        if (i == 256) {
+            autofree char *later = ratchet_out_key(out);
+            assert_string_equal(later, vector("megolm", "session_key_256"));
+        }
+        autofree char *body = ratchet_out_encrypt(out, plain, strlen(plain));
+        if (i > 2 && i < 256)
+            continue;
+        autofree char *name = xasprintf("message_%u", i);
+        char *text = NULL;
+        size_t n = 0;
+        uint32_t index = 99;
+        assert_string_equal(body, vector("megolm", name));
+        assert_int_equal(ratchet_in_decrypt(in, body, &text, &n, &index), RATCHET_OK);
+        assert_int_equal(index, i);
+        assert_string_equal(text, plain);
+        free(text);
+    }
+    autofree char *at2 = ratchet_in_export(in, 2);
+    assert_string_equal(at2, vector("megolm", "export_at_2"));
+    ratchet_in_free(in);
+    assert_int_equal(ratchet_in_import(&in, at2), RATCHET_OK);
+    assert_int_equal(ratchet_in_first(in), 2);
+    assert_null(ratchet_in_export(in, 1));
+    char *text = NULL;
+    size_t n = 0;
+    uint32_t index = 0;
+    assert_int_equal(ratchet_in_decrypt(in, vector("megolm", "message_1"), &text, &n, &index), RATCHET_INDEX);
+    assert_int_equal(ratchet_in_decrypt(in, vector("megolm", "message_2"), &text, &n, &index), RATCHET_OK);
+    free(text);
+    ratchet_in_free(in);
+    ratchet_out_free(out);
+}
+
+static void a_megolm_message_that_was_touched_is_refused(void **state)
+{
+    (void)state;
+    struct ratchet_in *in = NULL;
+    assert_int_equal(ratchet_in_new(&in, vector("megolm", "session_key_0")), RATCHET_OK);
+    const char *good = vector("megolm", "message_0");
+    const size_t len = strlen(good);
+    for (size_t i = 0; i < len; i++) {
+        autofree char *bad = xstrdup(good);
+        char *text = NULL;
+        size_t n = 0;
+        uint32_t index = 0;
+        bad[i] = bad[i] == 'A' ? 'B' : 'A';
+        if (i == len - 1)
+            bad[i] = good[i] == 'o' ? 'Q' : 'g';
+        assert_int_not_equal(ratchet_in_decrypt(in, bad, &text, &n, &index), RATCHET_OK);
+        assert_null(text);
+    }
+    static const char *const junk[] = { "", "A", "!!!!", "AwgA", "AwgAEmD/////", "AwgAEv////8P" };
+    for (size_t i = 0; i < countof(junk); i++) {
+        char *text = NULL;
+        size_t n = 0;
+        uint32_t index = 0;
+        assert_int_not_equal(ratchet_in_decrypt(in, junk[i], &text, &n, &index), RATCHET_OK);
+    }
+    ratchet_in_free(in);
+    autofree char *forged = xstrdup(vector("megolm", "session_key_0"));
+    forged[300] = forged[300] == 'A' ? 'B' : 'A';
+    assert_int_not_equal(ratchet_in_new(&in, forged), RATCHET_OK);
+    assert_int_not_equal(ratchet_in_new(&in, "AgAAAAA"), RATCHET_OK);
+}
+
+struct made {
+    char id[16], key[KEY_TEXT + 1];
+};
+
+static void take_key(void *ud, const char *id, const char *key, bool fallback)
+{
+    struct made *m = ud;
+    assert_false(fallback);
+    (void)snprintf(m->id, sizeof(m->id), "%s", id);
+    (void)snprintf(m->key, sizeof(m->key), "%s", key);
+}
+
+static void olm_gives_known_messages(void **state)
+{
+    (void)state;
+    struct made otk = { "", "" };
+    next_byte = 0x10;
+    struct ratchet_account *alice = ratchet_account_new(&env);
+    next_byte = 0x90;
+    struct ratchet_account *bob = ratchet_account_new(&env);
+    assert_string_equal(ratchet_account_curve25519(alice), vector("olm", "alice_curve25519"));
+    assert_string_equal(ratchet_account_ed25519(alice), vector("olm", "alice_ed25519"));
+    assert_string_equal(ratchet_account_curve25519(bob), vector("olm", "bob_curve25519"));
+    assert_string_equal(ratchet_account_ed25519(bob), vector("olm", "bob_ed25519"));
+    next_byte = 0xd0;
+    ratchet_account_make_keys(bob, 1, &env);
+    ratchet_account_unpublished(bob, take_key, &otk);
+    assert_string_equal(otk.key, vector("olm", "bob_otk"));
+    struct ratchet_session *a = NULL, *b = NULL;
+    char *body = NULL, *text = NULL;
+    int type = -1;
+    size_t n = 0;
+    /* base key counts from 0x40, ratchet key from 0x60: the library draws both at once */
+    next_byte = 0x40;
+    assert_int_equal(ratchet_session_outbound(&a, alice, ratchet_account_curve25519(bob), otk.key, &env), RATCHET_OK);
+    assert_string_equal(ratchet_session_id(a), vector("olm", "session_id"));
+    ratchet_session_encrypt(a, "hello", 5, &env, &type, &body);
+    assert_int_equal(type, 0);
+    assert_string_equal(body, vector("olm", "prekey_hello"));
+    assert_int_equal(ratchet_session_inbound(&b, bob, ratchet_account_curve25519(alice), body), RATCHET_OK);
+    assert_true(ratchet_session_matches(b, ratchet_account_curve25519(alice), body));
+    assert_int_equal(ratchet_session_decrypt(b, 0, body, &text, &n), RATCHET_OK);
+    assert_string_equal(text, "hello");
+    free(text);
+    free(body);
+    ratchet_account_used(bob, b);
+    next_byte = 0x60;
+    ratchet_session_encrypt(b, "world", 5, &env, &type, &body);
+    assert_int_equal(type, 1);
+    assert_string_equal(body, vector("olm", "reply_world"));
+    assert_int_equal(ratchet_session_decrypt(a, 1, body, &text, &n), RATCHET_OK);
+    assert_string_equal(text, "world");
+    free(text);
+    free(body);
+    next_byte = 0x70;
+    ratchet_session_encrypt(a, "again", 5, &env, &type, &body);
+    assert_string_equal(body, vector("olm", "again"));
+    assert_int_equal(ratchet_session_decrypt(b, 1, body, &text, &n), RATCHET_OK);
+    free(text);
+    assert_int_not_equal(ratchet_session_decrypt(b, 1, body, &text, &n), RATCHET_OK); /* once is once */
+    free(body);
+    /* the one-time key is gone */
+    struct ratchet_session *again = NULL;
+    assert_int_equal(
+        ratchet_session_inbound(&again, bob, ratchet_account_curve25519(alice), vector("olm", "prekey_hello")),
+        RATCHET_KEY_ID);
+    ratchet_session_free(a);
+    ratchet_session_free(b);
+    ratchet_account_free(alice);
+    ratchet_account_free(bob);
+}
+
+static void pickles_open_with_their_key_only(void **state)
+{
+    (void)state;
+    const uint8_t other[KEY_BYTES] = { 9 };
+    const struct ratchet_env wrong = { other, counting, NULL };
+    struct err e = { 0 };
+    struct ratchet_account *a = ratchet_account_new(&env), *b = NULL;
+    autofree char *pickle = ratchet_account_pickle(a, &env);
+    assert_int_equal(ratchet_account_unpickle(&b, pickle, &wrong, &e), -1);
+    assert_int_equal(e.kind, ERR_CONFIG);
+    assert_int_equal(ratchet_account_unpickle(&b, "damaged", &env, &e), -1);
+    assert_int_equal(ratchet_account_unpickle(&b, pickle, &env, &e), 0);
+    assert_string_equal(ratchet_account_ed25519(a), ratchet_account_ed25519(b));
+    ratchet_account_free(a);
+    ratchet_account_free(b);
+}
+
+static void sessions_with_hostile_keys_are_refused(void **state)
+{
+    (void)state;
+    struct ratchet_account *a = ratchet_account_new(&env);
+    struct ratchet_session *s = NULL;
+    const char *zero = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", *good = vector("olm", "bob_curve25519");
+    assert_int_equal(ratchet_session_outbound(&s, a, zero, good, &env), RATCHET_FORMAT);
+    assert_int_equal(ratchet_session_outbound(&s, a, good, zero, &env), RATCHET_FORMAT);
+    assert_int_equal(ratchet_session_outbound(&s, a, "short", good, &env), RATCHET_FORMAT);
+    assert_int_equal(ratchet_session_inbound(&s, a, good, "AAAA"), RATCHET_FORMAT);
+    assert_int_equal(ratchet_session_inbound(&s, a, good, ""), RATCHET_FORMAT);
+    /* a pre-key message whose base key is zero */
+    uint8_t raw[200];
+    const int64_t n = b64_read(vector("olm", "prekey_hello"), raw, sizeof(raw));
+    assert_true(n > 100);
+    memset(raw + 1 + 34 + 2, 0, KEY_BYTES);
+    AUTO(str_clear) struct str text = STR_INIT(400);
+    b64_add(&text, raw, (size_t)n);
+    assert_int_equal(ratchet_session_inbound(&s, a, good, str_peek(&text)), RATCHET_FORMAT);
+    ratchet_account_free(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(base64_is_written_bare_and_read_in_every_form),
+        cmocka_unit_test(a_key_has_one_way_to_be_written),
+        cmocka_unit_test(keys_of_low_order_are_refused),
+        cmocka_unit_test(a_signature_by_a_key_of_low_order_is_no_signature),
+        cmocka_unit_test(a_signature_with_an_unreduced_s_is_refused),
+        cmocka_unit_test(signatures_are_those_of_the_specification),
+        cmocka_unit_test(what_has_no_canonical_form_is_not_signed),
+        cmocka_unit_test(canonical_json_is_that_of_the_specification),
+        cmocka_unit_test(a_recovery_key_is_written_and_read),
+        cmocka_unit_test(a_secret_is_sealed_as_others_do_it),
+        cmocka_unit_test(a_passphrase_makes_its_key_and_no_endless_work),
+        cmocka_unit_test(a_room_key_is_sealed_for_the_backup_as_others_do_it),
+        cmocka_unit_test(an_attachment_of_others_opens),
+        cmocka_unit_test(an_altered_or_cut_attachment_is_refused),
+        cmocka_unit_test(a_malformed_file_object_is_refused_in_words),
+        cmocka_unit_test(attachments_of_every_size_go_there_and_back),
+        cmocka_unit_test(the_short_strings_are_those_of_others),
+        cmocka_unit_test(the_commitment_covers_the_start_as_it_came),
+        cmocka_unit_test(megolm_gives_known_messages),
+        cmocka_unit_test(a_megolm_message_that_was_touched_is_refused),
+        cmocka_unit_test(olm_gives_known_messages),
+        cmocka_unit_test(pickles_open_with_their_key_only),
+        cmocka_unit_test(sessions_with_hostile_keys_are_refused),
+    };
+    return cmocka_run_group_tests_name("matrix_crypto_vectors", tests, load, unload);
+}
