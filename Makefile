@@ -110,7 +110,7 @@ $O/%.o: %.c Makefile
 $K/sandbook-box: $(keeper_src:%.c=$K/%.o) $(keeper_base:%.c=$K/%.o)
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ $(KEEPER_LIBS)
 # Asks databases, one question a process (src/tool/sql.h); the only program that knows libpq.
-$K/sandbook-query: $K/src/query.o $(patsubst %.c,$K/%.o,$(wildcard src/tool/sql_*.c) $(base_src))
+$K/sandbook-query: $K/src/query.o $(patsubst %.c,$K/%.o,$(wildcard src/tool/sql_*.c) $(keeper_base))
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ $(QUERY_LIBS)
 $K/%.o: %.c Makefile
 	@mkdir -p $(@D)
