@@ -13,6 +13,9 @@ enum {
     CHECK_PIDS = 48, /* a fork bomb's processes have to be ended, too */
     CHECK_OUTPUT_MAX = 4096,
     CHECK_GRACE_MS = 200,
+    QUICK_MS = 10000,
+    AGAIN_MS = 10000,          /* from a look that found another check at work to the next */
+    LOOK_TIMEOUT_MS = 60000,   /* of one attempt at the start: however busy the machine is */
     CHECK_TEXT_MAX = 16 << 10, /* all words of an output, and what is said about them */
     STEP_TOOLS = -1,
 };
@@ -23,7 +26,8 @@ struct box_check {
     struct box_keeper *keeper;
     struct box_session *session;
     uint32_t request;
-    int step; /* index into probes; STEP_TOOLS before */
+    bool quiet; /* for the keeper's own look: nobody is told, and only the quick ones are tried */
+    int step;   /* index into probes; STEP_TOOLS before */
     int failed;
     struct str output;
 };
@@ -40,7 +44,10 @@ static void finish(struct box_check *c, const char *why)
         c->session->check = NULL;
         box_session_close(c->session);
     }
-    box_answer_check(k, c->request, why);
+    if (!c->quiet)
+        box_answer_check(k, c->request, why);
+    else if (why && !*k->escape)
+        log_warn("box_look_failed", KV_S("why", why)); /* a session that can't be opened is told when it is asked for */
     k->check = NULL;
     str_clear(&c->output);
     free(c);
@@ -59,16 +66,13 @@ static void ask(struct box_check *c, const char *code, int timeout_ms)
     box_session_ask(c->session, BOX_CELL, (uint32_t)(c->step + 2), str_peek(&text), text.len);
 }
 
-void box_check_start(struct box_keeper *k, uint32_t request)
+static void begin(struct box_keeper *k, uint32_t request, bool quiet)
 {
     struct err e;
-    if (k->check || k->refused || !k->ready) {
-        box_answer_check(k, request, k->check ? "a check is running" : "no box can be made");
-        return;
-    }
     struct box_check *c = xcalloc(1, sizeof *c);
-    *c =
-        (struct box_check){ .keeper = k, .request = request, .step = STEP_TOOLS, .output = STR_INIT(CHECK_OUTPUT_MAX) };
+    *c = (struct box_check){
+        .keeper = k, .request = request, .quiet = quiet, .step = STEP_TOOLS, .output = STR_INIT(CHECK_OUTPUT_MAX)
+    };
     autojson struct json *limits = json_new_object();
     json_set_int(limits, "memory_bytes", CHECK_MEMORY);
     json_set_int(limits, "disk_bytes", 32 << 20);
@@ -79,6 +83,29 @@ void box_check_start(struct box_keeper *k, uint32_t request)
         c->session->check = c;
     else
         finish(c, e.msg);
+}
+
+void box_check_start(struct box_keeper *k, uint32_t request)
+{
+    if (k->check || k->looking || k->refused || !k->ready)
+        box_answer_check(k, request, k->check || k->looking ? "a check is running" : "no box can be made");
+    else
+        begin(k, request, false);
+}
+
+void box_check_look(struct box_keeper *k)
+{
+    if (k->check || box_session_find(k, CHECK_SESSION)) { /* doctor is at it */
+        k->look_ms = time_mono_ms() + AGAIN_MS;
+        return;
+    }
+    k->looking = true;
+    begin(k, 0, true);
+}
+
+bool box_check_looked(const struct box_keeper *k)
+{
+    return !k->check && !box_session_find(k, CHECK_SESSION);
 }
 
 void box_check_stop(struct box_keeper *k)
@@ -147,6 +174,12 @@ static void describe(struct str *out, const struct box_probe *p, const char *wor
         str_puts(out, p->words ? "said nothing" : "refused by Python");
 }
 
+/* It ends nothing and fills nothing. */
+static bool is_quick(const struct box_probe *p)
+{
+    return p->words && p->timeout_ms <= QUICK_MS;
+}
+
 static bool is_missing(const struct box_keeper *k, const struct box_probe *p)
 {
     return p->needs == NEEDS_LANDLOCK && k->landlock < 1;
@@ -164,30 +197,52 @@ static void send_note(struct box_check *c, const struct box_probe *p, const char
     box_send_text(&c->keeper->daemon, BOX_NOTE, 0, c->request, &text);
 }
 
+bool box_check_judge(const struct box_probe *p, const char *output, const struct box_answer *a, struct str *detail)
+{
+    AUTO(str_clear) struct str words = STR_INIT(CHECK_TEXT_MAX);
+    int n = 0;
+    bool right = words_of(&words, p->words, output, &n);
+    right = right && (!p->words || n > 0) && is_among(p->verdicts, a->verdict, strlen(a->verdict));
+    describe(detail, p, str_peek(&words), n, a);
+    if (right)
+        return true;
+    str_printf(detail, "; right would be %s", p->words ? p->words : p->verdicts);
+    if (a->why)
+        str_printf(detail, " (%.160s)", a->why);
+    return false;
+}
+
+/* Did a wall give way, or was the machine only too busy to try it? */
+static bool got_through(const struct box_check *c, const struct box_answer *a)
+{
+    return !c->quiet || strcmp(a->verdict, "ok") == 0;
+}
+
 static void note(struct box_check *c, const struct box_probe *p, const struct box_answer *a)
 {
-    AUTO(str_clear) struct str words = STR_INIT(CHECK_TEXT_MAX), detail = STR_INIT(CHECK_TEXT_MAX);
-    int n = 0;
-    bool right = words_of(&words, p->words, str_peek(&c->output), &n);
-    right = right && (!p->words || n > 0) && is_among(p->verdicts, a->verdict, strlen(a->verdict));
-    describe(&detail, p, str_peek(&words), n, a);
-    if (!right) {
-        str_printf(&detail, "; right would be %s", p->words ? p->words : p->verdicts);
-        if (a->why)
-            str_printf(&detail, " (%.160s)", a->why);
-        c->failed++;
+    AUTO(str_clear) struct str detail = STR_INIT(CHECK_TEXT_MAX);
+    bool right = box_check_judge(p, str_peek(&c->output), a, &detail);
+    if (!right)
         log_error("box_check_failed", KV_S("name", p->name), KV_S("detail", str_peek(&detail)),
                   KV_S("verdict", a->verdict));
+    if (!right && got_through(c, a)) {
+        c->failed++;
+        (void)snprintf(c->keeper->escape, sizeof c->keeper->escape, "%s: %s", p->name, str_peek(&detail));
     }
-    send_note(c, p, right ? "pass" : "fail", &detail);
+    if (!c->quiet)
+        send_note(c, p, right ? "pass" : "fail", &detail);
 }
 
 /* The next one that this machine can be asked; false: that was the last. */
 static bool next_probe(struct box_check *c)
 {
     while (++c->step < (int)countof(probes)) {
+        if (c->quiet && !is_quick(&probes[c->step]))
+            continue;
         if (!is_missing(c->keeper, &probes[c->step]))
             return true;
+        if (c->quiet)
+            continue;
         AUTO(str_clear) struct str detail = STR_INIT(CHECK_TEXT_MAX);
         str_puts(&detail, "needs Landlock, which this kernel does not have");
         send_note(c, &probes[c->step], "skip", &detail);
@@ -202,7 +257,7 @@ void box_check_answer(struct box_check *c, const struct box_answer *a)
         return;
     }
     if (a->request == 0) {
-        ask(c, probe_tools, 10000);
+        ask(c, probe_tools, LOOK_TIMEOUT_MS);
         return;
     }
     if (strcmp(a->state, "lost") == 0 && strcmp(a->verdict, "failed") == 0) {
@@ -212,7 +267,7 @@ void box_check_answer(struct box_check *c, const struct box_answer *a)
     if (c->step >= 0)
         note(c, &probes[c->step], a);
     if (next_probe(c))
-        ask(c, probes[c->step].code, probes[c->step].timeout_ms);
+        ask(c, probes[c->step].code, c->quiet ? LOOK_TIMEOUT_MS : probes[c->step].timeout_ms);
     else
         finish(c, NULL);
 }

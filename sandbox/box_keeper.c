@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include "box_check.h"
+#include "box_machine.h"
 #include "box_pool.h"
 #include "box_seccomp.h"
 #include "box_session.h"
@@ -14,7 +15,7 @@
 #include "json.h"
 #include "log.h"
 
-enum { DAEMON_FRAMES_A_ROUND = 64, CHANNEL_FD = 3 };
+enum { DAEMON_FRAMES_A_ROUND = 64, CHANNEL_FD = 3, LOOK_MS = 3600 * 1000 };
 
 static const char *const tier_names[] = { "T0", "T1", "T2", "T3" };
 
@@ -30,7 +31,7 @@ static void problem(struct json *list, const char *what, const char *fix)
 
 static enum box_tier judge(const struct box_keeper *k, bool zygote)
 {
-    if (!zygote)
+    if (!zygote || *k->escape)
         return BOX_T3;
     if (k->landlock < 1)
         return BOX_T2;
@@ -40,28 +41,31 @@ static enum box_tier judge(const struct box_keeper *k, bool zygote)
 static void name_problems(const struct box_keeper *k, struct json *list, const char *zygote_error)
 {
     char text[400];
+    struct box_machine m;
+    box_machine_look(&m);
     if (zygote_error) {
         (void)snprintf(text, sizeof text, "boxes can't be made: %s", zygote_error);
-        problem(
-            list, text,
-            "allow user namespaces (Debian: sysctl kernel.unprivileged_userns_clone=1; Ubuntu: an AppArmor profile with "
-            "`userns,`; Docker: a seccomp profile that lets unshare and mount through, and an unmasked /proc); see that "
-            "the image is there and readable");
+        problem(list, text, box_machine_cure(&m, zygote_error));
         return;
     }
+    if (*k->escape) {
+        (void)snprintf(text, sizeof text, "an escape was not stopped when it was tried at the start: %s", k->escape);
+        problem(list, text,
+                "do not run the service on this machine before `sandbook doctor` passes; see docs/sandbox.md");
+    }
     if (k->landlock < 1)
-        problem(list, "the kernel has no Landlock", "boot with lsm=landlock,... or take a kernel of 5.13 or newer");
+        problem(list, "the kernel has no Landlock", box_machine_cure_landlock(&m));
     if (k->cgroups.kind == BOX_CGROUP_NONE) {
         (void)snprintf(text, sizeof text,
                        "no control groups (%s): memory is limited per process and watched, not for a box "
                        "as a whole",
                        *k->cgroups.why ? k->cgroups.why : "not delegated");
-        problem(list, text, "run under systemd with Delegate=yes, or as root");
+        problem(list, text, box_machine_cure_groups(&m));
     }
     if (k->tier > k->min_tier) {
         (void)snprintf(text, sizeof text, "this machine gives tier %s, the configuration wants at least %s",
                        tier_names[k->tier], tier_names[k->min_tier]);
-        problem(list, text, "mend what is named above, or lower sandbox.min_tier knowingly");
+        problem(list, text, "mend what is named above, or lower box.min_tier knowingly");
     }
 }
 
@@ -87,6 +91,10 @@ void box_keeper_report(struct box_keeper *k, const char *error)
     struct json *problems = json_new_array();
     if (k->reported)
         return;
+    if (!error && !k->looked) { /* nobody is served before that has passed */
+        box_check_look(k);
+        return;
+    }
     k->reported = true;
     k->tier = judge(k, error == NULL);
     k->ready = error == NULL;
@@ -97,6 +105,8 @@ void box_keeper_report(struct box_keeper *k, const char *error)
     json_set_str(v, "tier", tier_names[k->tier]);
     json_set(v, "features", features(k));
     json_set(v, "problems", problems);
+    if (*k->escape)
+        json_set_str(v, "escape", k->escape);
     json_print(&text, v);
     box_send_text(&k->daemon, BOX_READY, 0, 0, &text);
     log_info("box_ready", KV_S("tier", tier_names[k->tier]), KV_I("refused", k->refused),
@@ -287,10 +297,27 @@ static int64_t sooner(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* At the start: now the daemon may hear what the machine gives. Later: what would not be served is not served on; the daemon
+ * starts another keeper, which looks anew. */
+static void looked(struct box_keeper *k)
+{
+    k->looking = false;
+    k->looked = true;
+    k->look_ms = time_mono_ms() + LOOK_MS;
+    if (!k->reported)
+        box_keeper_report(k, NULL);
+    else if (*k->escape)
+        box_loop_stop(k->loop);
+}
+
 static int64_t tick(void *ud, int64_t now_ms)
 {
     struct box_keeper *k = ud;
-    int64_t next = INT64_MAX;
+    if (k->looking && box_check_looked(k))
+        looked(k);
+    else if (k->ready && !k->refused && now_ms >= k->look_ms)
+        box_check_look(k);
+    int64_t next = k->ready && !k->refused ? k->look_ms : INT64_MAX;
     for (struct box_session *s = k->sessions, *after = NULL; s; s = after) {
         after = s->next;
         box_session_tick(s, now_ms);

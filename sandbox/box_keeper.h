@@ -61,14 +61,18 @@ struct box_keeper {
     int landlock; /* its version; 0: none */
 
     enum box_tier tier;
-    bool reported;     /* BOX_READY is out */
-    bool ready;        /* a zygote could fork: from then on one that dies is replaced */
-    bool refused;      /* tier below the minimum, or no zygote: sessions are not opened */
-    char problem[240]; /* why not ready */
+    bool reported;                /* BOX_READY is out */
+    bool ready;                   /* a zygote could fork: from then on one that dies is replaced */
+    bool refused;                 /* tier below the minimum, or no zygote: sessions are not opened */
+    char problem[240];            /* why not ready */
     struct box_session *sessions; /* those that wait in the pool, too */
     uint32_t serials;             /* given to sessions so far */
-    uint8_t slots[KEEPER_SLOTS]; /* 1: in use */
-    struct box_check *check;     /* a running check; NULL: none */
+    uint8_t slots[KEEPER_SLOTS];  /* 1: in use */
+    struct box_check *check;      /* a running check; NULL: none */
+    bool looked;                  /* at least once */
+    bool looking;                 /* box_check_look was called, and what it made is not gone yet */
+    char escape[240];             /* one that was not stopped, and what it came to; "": none */
+    int64_t look_ms;              /* when to look again */
     bool stopping;
 };
 

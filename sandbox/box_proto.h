@@ -63,7 +63,8 @@ enum box_frame_type {
 
     /* keeper -> daemon */
     BOX_READY =
-        32, /* JSON {"tier":"T0","features":{...},"problems":[{"what","fix"}]}, session 0: may now open; or the machine lacks something */
+        32, /* JSON {"tier":"T0","features":{...},"problems":[{"what","fix"}],"escape"}, session 0: may now open; or the machine lacks
+                     something, or an escape that was tried at the start got through */
     BOX_OUTPUT, /* one byte stream number (1, 2), then bytes as printed; not necessarily UTF-8 */
     BOX_FILE,   /* JSON {"path","bytes"} and one descriptor, open for reading, of a regular file */
     BOX_CLAIM,  /* JSON: the head's account; also head -> keeper */

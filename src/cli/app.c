@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "json.h"
 #include "log.h"
 #include "store.h"
 
@@ -53,9 +54,13 @@ static void still_starting(void *ud)
 }
 
 /* Whatever keeps the sandbox from starting is the machine's: what to do about it is in the message. */
-static int no_sandbox(const struct err *e)
+static int no_sandbox(const struct app *a, const struct err *e)
 {
     (void)cli_fail(e);
+    const struct json *report = a->sandbox ? sandbox_native.report(a->sandbox) : NULL;
+    for (const struct json *x = json_first(json_get(report, "problems")); x; x = json_next(x))
+        (void)fprintf(stderr, "sandbook: %s\n  to mend it: %s\n", json_str_or(x, "what", ""),
+                      json_str_or(x, "fix", "see docs/sandbox.md"));
     return CLI_MACHINE;
 }
 
@@ -66,14 +71,14 @@ int app_sandbox(struct app *a)
     if (!a->many)
         conf.pool = 0;
     if (sandbox_native.start(&a->sandbox, a->loop, &conf, on_ready, a, &e) < 0)
-        return no_sandbox(&e);
+        return no_sandbox(a, &e);
     loop_timer slow = loop_after(a->loop, 2000, still_starting, a);
     while (!a->ready && !a->stopped)
         if (loop_once(a->loop, 1000, &e) < 0)
-            return no_sandbox(&e);
+            return no_sandbox(a, &e);
     loop_cancel(a->loop, slow);
     if (a->problem.kind != ERR_NONE)
-        return no_sandbox(&a->problem);
+        return no_sandbox(a, &a->problem);
     return a->stopped ? CLI_FAILED : CLI_OK;
 }
 

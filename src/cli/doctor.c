@@ -43,7 +43,8 @@ static void on_done(void *ud, const struct err *e)
     app_stop(&d->app);
 }
 
-static void print_report(struct doctor *d)
+/* refused: no box is made here, and the problems are why. */
+static void print_report(struct doctor *d, bool refused)
 {
     const struct json *report = sandbox_native.report(d->app.sandbox);
     for (const struct json *x = json_first(json_get(report, "features")); x; x = json_next(x)) {
@@ -57,9 +58,15 @@ static void print_report(struct doctor *d)
     for (const struct json *x = json_first(json_get(report, "problems")); x; x = json_next(x)) {
         autofree char *both =
             xasprintf("%s. To mend it: %s", json_str_or(x, "what", ""), json_str_or(x, "fix", "see docs/sandbox.md"));
-        line(d, "machine", "warn", both);
+        line(d, "machine", refused ? "fail" : "warn", both);
     }
     line(d, "tier", "info", json_str_or(report, "tier", "none"));
+}
+
+/* The keeper tries the quick escapes itself before it serves. */
+static bool escaped(const struct doctor *d)
+{
+    return d->app.sandbox && json_str_or(sandbox_native.report(d->app.sandbox), "escape", NULL);
 }
 
 static int examine(struct doctor *d)
@@ -68,9 +75,9 @@ static int examine(struct doctor *d)
     line(d, "configuration", "pass", "every setting is valid");
     int rc = app_sandbox(&d->app);
     if (d->app.sandbox)
-        print_report(d);
+        print_report(d, rc != CLI_OK);
     if (rc != CLI_OK)
-        return rc;
+        return escaped(d) ? CLI_FAILED : rc;
     if (sandbox_native.check(d->app.sandbox, on_note, on_done, d, &e) < 0)
         return cli_fail(&e);
     rc = app_run(&d->app);

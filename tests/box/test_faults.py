@@ -44,8 +44,8 @@ class Followed:
             self.now = None
         elif answer.state == "rolled_back":
             self.now = self.after[answer.done["cell"]]
-        if answer.verdict == "ok" and not answer.error:
-            self.now = self.now if added is None else [*(self.now or ()), *added]
+        if answer.verdict == "ok":  # a cell that raised is a state, too
+            self.now = self.now if added is None or answer.error else [*(self.now or ()), *added]
             self.after[number] = self.now
 
 
