@@ -1,7 +1,7 @@
 # Sandbook. make [SAN=address,undefined] [CC=clang] [WERROR=1] [V=1]
 #   all      the program: build/sandbook (needs `make image` once to run)     demo    a question about a real table, answered
 #   check    every test; ends with "N passed, N failed"                       image   the box's own root tree (cached)
-#   install  DESTDIR= PREFIX=   lint fmt floors   fuzz   bench   cover   clean  image-save image-load FILE=
+#   install uninstall  DESTDIR= PREFIX=   lint fmt floors   fuzz   bench   cover   clean  image-save image-load FILE=
 
 PREFIX    ?= /usr/local
 BINDIR    ?= $(PREFIX)/bin
@@ -83,7 +83,9 @@ prompts   := $(shell find prompts -type f 2>/dev/null)
 kernel    := $(shell find sandbox/kernel -name '*.py' 2>/dev/null)
 
 all: build/sandbook
-build/sandbook: $O/sandbook $O/sandbook-box $O/sandbook-query $O/box $O/prompts
+# Always: the link names the flavour that was asked for last. (Without FORCE a link that is new enough would hide that the
+# other flavour was never built, since .SECONDARY lets make leave out what is only on the way.)
+build/sandbook: $O/sandbook $O/sandbook-box $O/sandbook-query $O/box $O/prompts FORCE
 	@ln -sfn $(flavour)/sandbook $@
 
 $O/sandbook: $(main_src:%.c=$O/%.o) $O/libsandbook.a
@@ -117,12 +119,14 @@ $K/%.o: %.c Makefile
 	$(call Q,CC)$(CC) $(CFLAGS) $(FORTIFY) $(lib_c) -c -o $@ $<
 # Raw system calls only: they run against the image's C library, or none.
 free_c    := -std=c17 -D_GNU_SOURCE -O2 -g $(WARN) -ffreestanding -fno-stack-protector -fno-builtin -nostdlib -Iinclude
+# clang takes a static program as it is, and calls the option unused.
+no_pie    := $(if $(findstring clang,$(cc_name)),,-no-pie)
 $K/lock.so: sandbox/lock.c $(wildcard sandbox/*.h) Makefile
 	@mkdir -p $(@D)
 	$(call Q,CC)$(CC) $(free_c) -fPIC -shared -Wl,-z,relro,-z,now,-z,noexecstack -o $@ $<
 $K/init: sandbox/init.c $(wildcard sandbox/*.h) Makefile
 	@mkdir -p $(@D)
-	$(call Q,CC)$(CC) $(free_c) -static -fno-pie -no-pie -Wl,-z,noexecstack -o $@ $<
+	$(call Q,CC)$(CC) $(free_c) -static -fno-pie $(no_pie) -Wl,-z,noexecstack -o $@ $<
 # Linked for sandbox/closure, which lays them with their own loader: the image's C library is another one.
 helper_ld := -Wl,-rpath,/opt/sandbook/lib -Wl,--disable-new-dtags
 $K/helper/unpack: sandbox/unpack.c Makefile
@@ -190,18 +194,41 @@ bench: all
 cover:
 	$(MAKE) COV=1 CFLAGS='-O0 -g' unit && for t in $(unit:$O/%=build/$(tag)cov/%); do $$t >/dev/null 2>&1 || exit 1; done; gcovr -r . build/$(tag)cov
 
+# ---- installing --------------------------------------------------------------------------------------------------------------
+# Nothing that an operator may have changed is touched: the configuration in /etc is his. AppArmor's profile and the units are laid
+# below DATADIR and UNITDIR; docs/sandbox.md says when they are needed.
+UNITDIR   ?= $(if $(filter /usr /usr/local,$(PREFIX)),/etc/systemd/system,$(PREFIX)/lib/systemd/system)
+MANDIR    ?= $(PREFIX)/share/man/man1
+DOCDIR    ?= $(PREFIX)/share/doc/sandbook
+IMAGE     ?= /var/cache/sandbook/image-$(image_hash)/root
+units     := sandbook.service sandbook-box.socket sandbook-box@.service
+filled     = sed -e 's|@BINDIR@|$(BINDIR)|g; s|@LIBDIR@|$(LIBDIR)|g; s|@DATADIR@|$(DATADIR)|g; s|@DOCDIR@|$(DOCDIR)|g; s|@IMAGE@|$(IMAGE)|g'
+put        = install -D -m
 install: all
-	install -D -m 755 $O/sandbook $(DESTDIR)$(BINDIR)/sandbook
-	install -D -m 755 $K/sandbook-box $(DESTDIR)$(LIBDIR)/sandbook-box
-	install -D -m 755 $K/sandbook-query $(DESTDIR)$(LIBDIR)/sandbook-query
-	mkdir -p $(DESTDIR)$(LIBDIR)/box && cp -R $K/box/. $(DESTDIR)$(LIBDIR)/box/
-	mkdir -p $(DESTDIR)$(DATADIR)/prompts && cp -R prompts/. $(DESTDIR)$(DATADIR)/prompts/
-	install -D -m 644 config/sandbook.conf $(DESTDIR)$(DATADIR)/sandbook.conf
+	$(put) 755 $O/sandbook $(DESTDIR)$(BINDIR)/sandbook
+	$(put) 755 $K/sandbook-box $(DESTDIR)$(LIBDIR)/sandbook-box
+	$(put) 755 $K/sandbook-query $(DESTDIR)$(LIBDIR)/sandbook-query
+	rm -rf $(DESTDIR)$(LIBDIR)/box $(DESTDIR)$(DATADIR)/prompts
+	mkdir -p $(DESTDIR)$(LIBDIR)/box $(DESTDIR)$(DATADIR)/prompts $(DESTDIR)$(DOCDIR) $(DESTDIR)$(UNITDIR)
+	cp -R $K/box/. $(DESTDIR)$(LIBDIR)/box/
+	cp -R prompts/. $(DESTDIR)$(DATADIR)/prompts/
+	chmod -R u=rwX,go=rX $(DESTDIR)$(LIBDIR)/box $(DESTDIR)$(DATADIR)/prompts
+	$(put) 644 config/sandbook.conf $(DESTDIR)$(DATADIR)/sandbook.conf
+	$(filled) config/apparmor/sandbook > $(DESTDIR)$(DATADIR)/apparmor-sandbook
+	$(filled) config/systemd/sandbook-user.service > $(DESTDIR)$(DATADIR)/sandbook-user.service
+	for unit in $(units); do $(filled) config/systemd/$$unit > $(DESTDIR)$(UNITDIR)/$$unit || exit 1; done
+	$(put) 644 docs/man/sandbook.1 $(DESTDIR)$(MANDIR)/sandbook.1
+	install -m 644 README.md LICENSE $(wildcard docs/*.md) $(DESTDIR)$(DOCDIR)/
+	chmod 644 $(DESTDIR)$(DATADIR)/apparmor-sandbook $(DESTDIR)$(DATADIR)/sandbook-user.service $(addprefix $(DESTDIR)$(UNITDIR)/,$(units))
+# With the same DESTDIR and PREFIX. Configuration, data and image stay.
+uninstall:
+	rm -rf $(DESTDIR)$(LIBDIR) $(DESTDIR)$(DATADIR) $(DESTDIR)$(DOCDIR)
+	rm -f $(DESTDIR)$(BINDIR)/sandbook $(DESTDIR)$(MANDIR)/sandbook.1 $(addprefix $(DESTDIR)$(UNITDIR)/,$(units))
 clean:
 	rm -rf build
 
 FORCE:
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all image image-save image-load demo check unit fuzz fuzzers floors lint fmt bench cover install clean FORCE
+.PHONY: all image image-save image-load demo check unit fuzz fuzzers floors lint fmt bench cover install uninstall clean FORCE
 -include $(shell find build -name '*.d' 2>/dev/null)

@@ -38,6 +38,7 @@
     X("budget",   "day_tokens",       INT,    day_tokens,         "0",       "tokens of all together a day")        \
     X("budget",   "day_money",        MONEY,  day_money,          "0",       "money of all together a day")         \
     X("box",      "keeper",           STR,    keeper,             "",        "path of sandbook-box; empty: beside this program") \
+    X("box",      "socket",           STR,    box_socket,         "",        "a keeper that runs by itself, as another user: path of its socket; empty: start one") \
     X("box",      "image",            STR,    image,              "",        "root tree of the box image; empty: the cached one") \
     X("box",      "support",          STR,    box_support,        "",        "folder with the box's own programs and kernel; empty: beside this program") \
     X("box",      "cell_timeout",     MS,     cell_timeout_ms,    "60s",     "wall clock of one cell; then an interrupt, then a kill") \

@@ -87,14 +87,14 @@ static struct json *features(const struct box_keeper *k)
 void box_keeper_report(struct box_keeper *k, const char *error)
 {
     AUTO(str_clear) struct str text = STR_INIT(BOX_PAYLOAD_MAX);
-    autojson struct json *v = json_new_object();
-    struct json *problems = json_new_array();
     if (k->reported)
         return;
     if (!error && !k->looked) { /* nobody is served before that has passed */
         box_check_look(k);
         return;
     }
+    autojson struct json *v = json_new_object();
+    struct json *problems = json_new_array();
     k->reported = true;
     k->tier = judge(k, error == NULL);
     k->ready = error == NULL;

@@ -5,7 +5,7 @@
  * descriptor 3 and stderr; nothing else is open in it. When its socket ends, it ends with all its boxes.
  *
  * Two things tell of its death, the socket and the pidfd; both are awaited (a second at most), so that what it still said
- * is read and the log knows its status. Then every request that it had fails, boxes are marked lost, and the next request
+ * is read and the log knows its status. (With box.socket the keeper is somebody else's child, and the socket tells alone.) Then every request that it had fails, boxes are marked lost, and the next request
  * starts another keeper, later each time when they die young. */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #include "../../sandbox/box_proto.h"
@@ -367,9 +368,26 @@ static int spawn(const struct sandbox *s, int sock, pid_t *pid)
     return rc;
 }
 
+static const struct wire_events wire_events = { on_message, on_hang_up };
+
+/* One that somebody else started. Its death is told by the socket alone: there is no pid. */
+static int keeper_connect(struct sandbox *s, struct err *e)
+{
+    struct sockaddr_un at = { .sun_family = AF_UNIX };
+    if (strlen(s->paths.socket) >= sizeof at.sun_path)
+        return err_set(e, ERR_CONFIG, "box.socket: %s is too long for a socket", s->paths.socket);
+    memcpy(at.sun_path, s->paths.socket, strlen(s->paths.socket));
+    autoclose int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || connect(fd, (const struct sockaddr *)&at, sizeof at) < 0)
+        return err_sys(e, ERR_SANDBOX, errno, "connecting to the keeper at %s", s->paths.socket);
+    s->exit_status = 0;
+    s->wire = wire_new(s->l, fd, &wire_events, s);
+    fd = -1;
+    return 0;
+}
+
 static int keeper_spawn(struct sandbox *s, struct err *e)
 {
-    static const struct wire_events events = { on_message, on_hang_up };
     int sock[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sock) < 0)
         return err_sys(e, ERR_SANDBOX, errno, "socketpair");
@@ -380,7 +398,7 @@ static int keeper_spawn(struct sandbox *s, struct err *e)
         (void)close(sock[0]);
         return err_sys(e, ERR_SANDBOX, rc, "starting %s", s->paths.keeper);
     }
-    s->wire = wire_new(s->l, sock[0], &events, s);
+    s->wire = wire_new(s->l, sock[0], &wire_events, s);
     s->pid = pid;
     s->exit_status = 0;
     return loop_child(s->l, pid, on_exit_, s, e);
@@ -411,7 +429,7 @@ static void keeper_start(struct sandbox *s)
     }
     struct err e = { 0 };
     s->state = KEEPER_STARTING;
-    if (keeper_spawn(s, &e) < 0) {
+    if ((s->paths.socket ? keeper_connect(s, &e) : keeper_spawn(s, &e)) < 0) {
         s->hung_up = xstrdup(e.msg);
         s->timer = loop_after(s->l, 0, on_unspawned, s);
         return;

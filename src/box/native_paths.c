@@ -122,6 +122,11 @@ static int find_image(struct native_paths *out, const struct conf *c, const char
 int native_paths_find(struct native_paths *out, const struct conf *c, struct err *e)
 {
     *out = (struct native_paths){ 0 };
+    if (given(c->box_socket)) { /* whoever listens there has brought the rest */
+        out->socket = xstrdup(c->box_socket);
+        out->image_id = xstrdup(BOX_IMAGE_HASH);
+        return 0;
+    }
     autofree char *here = program_folder();
     if (find_keeper(out, c, here, e) == 0 && find_support(out, c, here, e) == 0 && find_image(out, c, here, e) == 0)
         return 0;
@@ -131,6 +136,7 @@ int native_paths_find(struct native_paths *out, const struct conf *c, struct err
 
 void native_paths_clear(struct native_paths *p)
 {
+    free(p->socket);
     free(p->keeper);
     free(p->image);
     free(p->image_id);

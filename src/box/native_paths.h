@@ -6,10 +6,11 @@
 struct conf;
 
 struct native_paths {
-    char *keeper;  /* the sandbook-box program */
-    char *image;   /* root tree of the box image this build was made for */
+    char *socket;   /* where a keeper listens that somebody else started: keeper, image and support are NULL then */
+    char *keeper;   /* the sandbook-box program */
+    char *image;    /* root tree of the box image this build was made for */
     char *image_id; /* its recipe's hash; of one that was set by hand, its path */
-    char *support; /* folder with kernel and helpers */
+    char *support;  /* folder with kernel and helpers */
 };
 
 /* conf's own words first, then the places below. ERR_CONFIG says what is missing and what to do. */
