@@ -1,0 +1,669 @@
+/* A homeserver in memory, as far as encryption sees one, and devices that talk to it through their state machines. The clock is the world's;
+ * nothing sleeps. */
+#ifndef MATRIX_WORLD_H
+#define MATRIX_WORLD_H
+#pragma GCC diagnostic ignored "-Wunused-function"
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+#include "attach.h"
+#include "crypto.h"
+#include "crypto_json.h"
+
+#define ROOM        "!room:x"
+#define API         "/_matrix/client/v3"
+#define WORLD_START ((int64_t)1700000000000)
+enum { PEERS_MAX = 12, WORLD_JSON = 8 << 20 };
+
+struct peer;
+struct world {
+    int64_t now_ms;
+    struct json *devices;   /* user -> device -> device keys */
+    struct json *identity;  /* user -> master_key, self_signing_key, user_signing_key */
+    struct json *one_time;  /* "user device" -> name -> key */
+    struct json *fallback;  /* "user device" -> name -> key */
+    struct json *unused;    /* "user device" -> true */
+    struct json *data;      /* path of account data -> content */
+    struct json *backup;    /* user -> version, auth_data, keys */
+    struct json *txns;      /* "user device path" -> true */
+    struct peer *peers[PEERS_MAX];
+    size_t peer_n;
+    int64_t events;
+    const char *password;   /* UIA */
+    /* Faults. Requests whose path has this in it ... */
+    const char *fail_path;
+    int fail_status;        /* ... are answered with this (0: no answer), ... */
+    bool fail_after;        /* after they were done */
+    int fail_n;             /* so many times; -1: always */
+    struct json *log;       /* array of "METHOD path" */
+    /* The victim is restarted at this many more moments from now; -1: never. */
+    struct peer *victim;
+    int kill_in;
+};
+
+struct peer {
+    struct world *w;
+    const char *user, *device;
+    char dir[64];
+    struct store *store;
+    struct crypto *c;
+    struct crypto_config cfg;
+    uint8_t key[KEY_BYTES];
+    struct json *inbox;   /* to-device events that wait */
+    struct json *changed; /* users */
+    char *last_room, *alarm;
+    int keys_came, room_ready, alarms, uploads;
+    struct json *sas;       /* last shown: {state, emoji, decimal, txn, code} */
+    struct json *room_sent; /* array of {room, type, content} */
+};
+
+static struct world *world_new(void)
+{
+    struct world *w = xcalloc(1, sizeof(*w));
+    w->now_ms = WORLD_START;
+    struct json **const parts[] = { &w->devices, &w->identity, &w->one_time, &w->fallback,
+                                    &w->unused,  &w->data,     &w->backup,   &w->txns };
+    for (size_t i = 0; i < countof(parts); i++)
+        *parts[i] = json_new_object();
+    w->log = json_new_array();
+    w->password = "secret";
+    w->kill_in = -1;
+    return w;
+}
+
+static struct peer *peer_at(struct world *w, const char *user, const char *device)
+{
+    for (size_t i = 0; i < w->peer_n; i++)
+        if (same(w->peers[i]->user, user) && same(w->peers[i]->device, device))
+            return w->peers[i];
+    return NULL;
+}
+
+static void tell_changed(struct world *w, const char *user)
+{
+    for (size_t i = 0; i < w->peer_n; i++)
+        json_push(w->peers[i]->changed, json_new_string(user));
+}
+
+static void merge_into(struct json *to, const struct json *from)
+{
+    for (const struct json *m = json_first(from); m; m = json_next(m))
+        json_set(to, json_key(m), json_dup(m));
+}
+
+/* ---- the server's side of each request; the status, and *out ---- */
+
+static struct json *counts_of(const struct world *w, const char *at)
+{
+    struct json *o = json_new_object();
+    json_set_int(o, "signed_curve25519", (int64_t)json_len(json_get(w->one_time, at)));
+    return o;
+}
+
+static int serve_upload(struct world *w, struct peer *p, const struct json *body, struct json **out)
+{
+    autofree char *at = xasprintf("%s %s", p->user, p->device);
+    const struct json *keys = json_get(body, "one_time_keys"), *device = json_get(body, "device_keys");
+    p->uploads++;
+    for (const struct json *k = json_first(keys); k; k = json_next(k)) {
+        const struct json *have = json_get(json_get(w->one_time, at), json_key(k));
+        if (have && !same(json_str_or(have, "key", NULL), json_str_or(k, "key", ""))) {
+            *out = obj_of("errcode", json_new_string("M_UNKNOWN"));
+            return 400;
+        }
+    }
+    merge_into(child(w->one_time, at), keys);
+    if (device) {
+        json_set(child(w->devices, p->user), p->device, json_dup(device));
+        tell_changed(w, p->user);
+    }
+    if (json_get(body, "fallback_keys")) {
+        json_set(w->fallback, at, json_dup(json_get(body, "fallback_keys")));
+        json_set_bool(w->unused, at, true);
+    }
+    *out = obj_of("one_time_key_counts", counts_of(w, at));
+    return 200;
+}
+
+static int serve_query(struct world *w, const struct json *body, struct json **out)
+{
+    *out = json_new_object();
+    for (const struct json *u = json_first(json_get(body, "device_keys")); u; u = json_next(u)) {
+        const char *user = json_key(u);
+        static const char *const names[][2] = { { "master_keys", "master_key" }, { "self_signing_keys", "self_signing_key" } };
+        const struct json *devices = json_get(w->devices, user);
+        json_set(child(*out, "device_keys"), user, devices ? json_dup(devices) : json_new_object());
+        for (size_t i = 0; i < countof(names); i++) {
+            const struct json *key = json_get(json_get(w->identity, user), names[i][1]);
+            if (key)
+                json_set(child(*out, names[i][0]), user, json_dup(key));
+        }
+    }
+    return 200;
+}
+
+static void claim_one(struct world *w, const char *user, const char *device, struct json *out)
+{
+    autofree char *at = xasprintf("%s %s", user, device);
+    const struct json *keys = json_get(w->one_time, at), *one = json_first(keys);
+    if (!one) {
+        one = json_first(json_get(w->fallback, at));
+        json_set_bool(w->unused, at, false);
+        if (one)
+            json_set(child(child(out, user), device), json_key(one), json_dup(one));
+        return;
+    }
+    json_set(child(child(out, user), device), json_key(one), json_dup(one));
+    json_set(w->one_time, at, without(keys, json_key(one), NULL));
+}
+
+static int serve_claim(struct world *w, const struct json *body, struct json **out)
+{
+    *out = json_new_object();
+    struct json *keys = child(*out, "one_time_keys");
+    for (const struct json *u = json_first(json_get(body, "one_time_keys")); u; u = json_next(u))
+        for (const struct json *d = json_first(u); d; d = json_next(d))
+            claim_one(w, json_key(u), json_key(d), keys);
+    return 200;
+}
+
+static void deliver(struct peer *to, const char *sender, const char *type, const struct json *content)
+{
+    struct json *ev = json_new_object();
+    json_set_str(ev, "sender", sender);
+    json_set_str(ev, "type", type);
+    json_set(ev, "content", json_dup(content));
+    json_push(to->inbox, ev);
+}
+
+static int serve_todev(struct world *w, const struct peer *p, const char *path, const struct json *body, struct json **out)
+{
+    autofree char *txn = xasprintf("%s %s %s", p->user, p->device, path);
+    const char *from = path + strlen(API "/sendToDevice/");
+    autofree char *type = xstrndup(from, strcspn(from, "/"));
+    *out = json_new_object();
+    if (json_get(w->txns, txn))
+        return 200;
+    json_set_bool(w->txns, txn, true);
+    for (const struct json *u = json_first(json_get(body, "messages")); u; u = json_next(u))
+        for (const struct json *d = json_first(u); d; d = json_next(d)) {
+            struct peer *to = peer_at(w, json_key(u), json_key(d));
+            if (to)
+                deliver(to, p->user, type, d);
+        }
+    return 200;
+}
+
+static int serve_identity(struct world *w, const struct peer *p, const struct json *body, struct json **out)
+{
+    const struct json *have = json_get(json_get(w->identity, p->user), "master_key");
+    autofree char *old = have ? json_line(json_get(have, "keys")) : NULL;
+    autofree char *new = json_line(json_get(json_get(body, "master_key"), "keys"));
+    *out = json_new_object();
+    if (old && strcmp(old, new) != 0 && !same(json_str_or(json_get(body, "auth"), "password", NULL), w->password)) {
+        json_set_str(*out, "session", "s1");
+        json_set(*out, "flows", json_new_array());
+        return 401;
+    }
+    merge_into(child(w->identity, p->user), body);
+    tell_changed(w, p->user);
+    return 200;
+}
+
+static int serve_signatures(struct world *w, const struct peer *p, const struct json *body, struct json **out)
+{
+    const struct json *mine = json_get(body, p->user);
+    for (const struct json *d = json_first(mine); d; d = json_next(d)) {
+        struct json *device = child(child(w->devices, p->user), json_key(d));
+        merge_into(child(child(device, "signatures"), p->user), json_get(json_get(d, "signatures"), p->user));
+    }
+    tell_changed(w, p->user);
+    *out = obj_of("failures", json_new_object());
+    return 200;
+}
+
+static int not_found(struct json **out)
+{
+    *out = obj_of("errcode", json_new_string("M_NOT_FOUND"));
+    return 404;
+}
+
+static int serve_version(struct world *w, const struct peer *p, const char *method, const struct json *body, struct json **out)
+{
+    struct json *b = child(w->backup, p->user);
+    if (same(method, "POST")) {
+        const int64_t n = json_int_or(b, "n", 0) + 1;
+        autofree char *version = xasprintf("%lld", (long long)n);
+        json_set_int(b, "n", n);
+        json_set_str(b, "version", version);
+        json_set(b, "made", json_dup(body));
+        json_set(b, "rooms", json_new_object());
+        *out = obj_of("version", json_new_string(version));
+        return 200;
+    }
+    if (!json_get(b, "version"))
+        return not_found(out);
+    *out = json_dup(json_get(b, "made"));
+    json_set_str(*out, "version", json_str_or(b, "version", ""));
+    return 200;
+}
+
+static int serve_backup(struct world *w, const struct peer *p, const char *method, const char *path, const struct json *body,
+                        struct json **out)
+{
+    struct json *b = child(w->backup, p->user);
+    autofree char *query = xasprintf("?version=%s", json_str_or(b, "version", "-"));
+    const char *at = strchr(path, '?');
+    *out = json_new_object();
+    if (!same(at, query))
+        return 403;
+    if (same(method, "PUT")) {
+        for (const struct json *r = json_first(json_get(body, "rooms")); r; r = json_next(r))
+            merge_into(child(child(b, "rooms"), json_key(r)), json_get(r, "sessions"));
+        return 200;
+    }
+    for (const struct json *r = json_first(json_get(b, "rooms")); r; r = json_next(r))
+        for (const struct json *s = json_first(r); s; s = json_next(s)) {
+            autofree char *want = url_path(API "/room_keys/keys/%/%", json_key(r), json_key(s));
+            if (strncmp(path, want, strlen(want)) == 0) {
+                json_free(*out);
+                *out = json_dup(s);
+                return 200;
+            }
+        }
+    return 404;
+}
+
+static int serve_data(struct world *w, const char *method, const char *path, const struct json *body, struct json **out)
+{
+    if (same(method, "PUT")) {
+        json_set(w->data, path, json_dup(body));
+        *out = json_new_object();
+        return 200;
+    }
+    if (!json_get(w->data, path))
+        return not_found(out);
+    *out = json_dup(json_get(w->data, path));
+    return 200;
+}
+
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+static int serve(struct peer *p, const char *method, const char *path, const struct json *body, struct json **out)
+{
+    struct world *w = p->w;
+    if (begins(path, API "/keys/upload"))
+        return serve_upload(w, p, body, out);
+    if (begins(path, API "/keys/query"))
+        return serve_query(w, body, out);
+    if (begins(path, API "/keys/claim"))
+        return serve_claim(w, body, out);
+    if (begins(path, API "/sendToDevice/"))
+        return serve_todev(w, p, path, body, out);
+    if (begins(path, API "/keys/device_signing/upload"))
+        return serve_identity(w, p, body, out);
+    if (begins(path, API "/keys/signatures/upload"))
+        return serve_signatures(w, p, body, out);
+    if (begins(path, API "/room_keys/version"))
+        return serve_version(w, p, method, body, out);
+    if (begins(path, API "/room_keys/keys"))
+        return serve_backup(w, p, method, path, body, out);
+    if (begins(path, API "/user/"))
+        return serve_data(w, method, path, body, out);
+    fail_msg("nobody serves %s %s", method, path);
+    return 0;
+}
+
+/* ---- a device ---- */
+
+static int64_t peer_now(void *hook)
+{
+    return ((struct peer *)hook)->w->now_ms;
+}
+
+static void on_keys(void *ud, const char *room, const char *session)
+{
+    (void)room, (void)session;
+    ((struct peer *)ud)->keys_came++;
+}
+
+static void on_room(void *ud, const char *room)
+{
+    struct peer *p = ud;
+    p->room_ready++;
+    free(p->last_room);
+    p->last_room = xstrdup(room);
+}
+
+static void on_alarm(void *ud, enum crypto_alarm what, const char *text)
+{
+    struct peer *p = ud;
+    (void)what;
+    p->alarms++;
+    free(p->alarm);
+    p->alarm = xstrdup(text);
+}
+
+static void on_sas(void *ud, const struct crypto_sas *s)
+{
+    struct peer *p = ud;
+    json_set_str(p->sas, "state", s->state);
+    json_set_str(p->sas, "emoji", s->emoji);
+    json_set_str(p->sas, "decimal", s->decimal);
+    json_set_str(p->sas, "txn", s->txn);
+    json_set_str(p->sas, "code", s->code);
+}
+
+static void on_send(void *ud, const char *room, const char *type, const struct json *content)
+{
+    struct peer *p = ud;
+    struct json *o = json_new_object();
+    json_set_str(o, "room", room);
+    json_set_str(o, "type", type);
+    json_set(o, "content", json_dup(content));
+    json_push(p->room_sent, o);
+}
+
+static const struct crypto_events peer_events = {
+    .keys_came = on_keys, .room_ready = on_room, .alarm = on_alarm, .sas = on_sas, .room_send = on_send
+};
+
+#define OK(call)                                                                                                           \
+    do {                                                                                                                   \
+        struct err e = { 0 };                                                                                              \
+        if ((call) < 0)                                                                                                    \
+            fail_msg("%s: %s", #call, e.msg);                                                                              \
+    } while (0)
+
+static void peer_open(struct peer *p)
+{
+    OK(store_open(&p->store, p->dir, &e));
+    p->cfg.store = p->store;
+    OK(crypto_open(&p->c, &p->cfg, &e));
+}
+
+static void peer_close(struct peer *p)
+{
+    crypto_close(p->c);
+    store_close(p->store);
+    p->c = NULL;
+    p->store = NULL;
+}
+
+/* What is not in the store is gone, as after a crash. */
+static void peer_restart(struct peer *p)
+{
+    peer_close(p);
+    peer_open(p);
+}
+
+static bool is_failing(struct world *w, const char *path)
+{
+    if (!w->fail_path || !strstr(path, w->fail_path) || w->fail_n == 0)
+        return false;
+    w->fail_n -= w->fail_n > 0;
+    return true;
+}
+
+/* A moment at which it may die. */
+static bool dies(struct peer *p)
+{
+    struct world *w = p->w;
+    if (w->victim != p || w->kill_in < 0 || w->kill_in-- > 0)
+        return false;
+    peer_restart(p);
+    return true;
+}
+
+static void peer_answer(struct peer *p, const struct crypto_request *r)
+{
+    struct world *w = p->w;
+    autojson struct json *body = NULL, *out = NULL;
+    const int64_t id = r->id;
+    const bool fails = is_failing(w, r->path);
+    autofree char *line = xasprintf("%s %s %s", p->device, r->method, r->path);
+    int status = w->fail_status;
+    json_push(w->log, json_new_string(line));
+    if (r->body)
+        OK(json_parse(&body, r->body, strlen(r->body), WORLD_JSON, &e));
+    autofree char *method = xstrdup(r->method), *path = xstrdup(r->path); /* r dies with its owner */
+    if (dies(p))
+        return;
+    if (!fails || w->fail_after) {
+        const int done = serve(p, method, path, body, &out);
+        status = fails ? status : done;
+    }
+    if (dies(p))
+        return;
+    OK(crypto_answered(p->c, id, status, status ? out : NULL, 0, &e));
+    (void)dies(p);
+}
+
+static void peer_pump(struct peer *p)
+{
+    struct crypto_request r;
+    for (int i = 0; crypto_next_request(p->c, &r); i++) {
+        if (i == 5000)
+            fail_msg("requests without end: %s", r.path);
+        peer_answer(p, &r);
+    }
+}
+
+static struct json *peer_sync_json(struct peer *p)
+{
+    struct world *w = p->w;
+    struct json *sync = json_new_object();
+    autofree char *at = xasprintf("%s %s", p->user, p->device);
+    json_set(child(sync, "to_device"), "events", json_dup(p->inbox));
+    json_set(child(sync, "device_lists"), "changed", json_dup(p->changed));
+    json_set(sync, "device_one_time_keys_count", counts_of(w, at));
+    json_set(sync, "device_unused_fallback_key_types", json_new_array());
+    if (json_bool_or(w->unused, at, false)) {
+        struct json *types = json_new_array();
+        json_push(types, json_new_string("signed_curve25519"));
+        json_set(sync, "device_unused_fallback_key_types", types);
+    }
+    return sync;
+}
+
+static void peer_forget_inbox(struct peer *p)
+{
+    json_free(p->inbox);
+    json_free(p->changed);
+    p->inbox = json_new_array();
+    p->changed = json_new_array();
+}
+
+static void peer_sync(struct peer *p)
+{
+    autojson struct json *sync = peer_sync_json(p);
+    peer_forget_inbox(p);
+    OK(crypto_sync(p->c, sync, &e));
+    peer_pump(p);
+}
+
+static void peer_tick(struct peer *p)
+{
+    OK(crypto_tick(p->c, &e));
+    peer_pump(p);
+}
+
+static void world_settle(struct world *w)
+{
+    for (int round = 0; round < 4; round++)
+        for (size_t i = 0; i < w->peer_n; i++)
+            if (w->peers[i]->c)
+                peer_sync(w->peers[i]);
+}
+
+static struct peer *peer_make(struct world *w, const char *user, const char *device)
+{
+    struct peer *p = xcalloc(1, sizeof(*p));
+    *p = (struct peer){ .w = w, .user = user, .device = device };
+    p->inbox = json_new_array();
+    p->changed = json_new_array();
+    p->sas = json_new_object();
+    p->room_sent = json_new_array();
+    digest_random(p->key, sizeof(p->key));
+    (void)snprintf(p->dir, sizeof(p->dir), "/tmp/test-crypto-XXXXXX");
+    assert_non_null(mkdtemp(p->dir));
+    p->cfg = (struct crypto_config){ .user = user,
+                                     .device = device,
+                                     .pickle_key = p->key,
+                                     .recipients = CRYPTO_CROSS_SIGNED,
+                                     .senders = CRYPTO_CROSS_SIGNED,
+                                     .allow_plain = true,
+                                     .sas = CRYPTO_SAS_OPERATOR,
+                                     .cross_sign = true,
+                                     .events = &peer_events,
+                                     .ud = p,
+                                     .now_ms = peer_now,
+                                     .hook = p };
+    assert_true(w->peer_n < PEERS_MAX);
+    w->peers[w->peer_n++] = p;
+    return p;
+}
+
+/* A device that is up, with an identity. */
+static struct peer *peer_new(struct world *w, const char *user, const char *device)
+{
+    struct peer *p = peer_make(w, user, device);
+    peer_open(p);
+    peer_pump(p);
+    assert_int_equal(crypto_state(p->c), CRYPTO_RUNNING);
+    return p;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st, (void)type, (void)at;
+    return remove(path);
+}
+
+static void peer_free(struct peer *p)
+{
+    if (p->c)
+        peer_close(p);
+    (void)nftw(p->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    json_free(p->inbox);
+    json_free(p->changed);
+    json_free(p->sas);
+    json_free(p->room_sent);
+    free(p->last_room);
+    free(p->alarm);
+    free(p);
+}
+
+static void world_free(struct world *w)
+{
+    for (size_t i = 0; i < w->peer_n; i++)
+        peer_free(w->peers[i]);
+    struct json *const parts[] = { w->devices, w->identity, w->one_time, w->fallback, w->unused,
+                                   w->data,    w->backup,   w->txns,     w->log };
+    for (size_t i = 0; i < countof(parts); i++)
+        json_free(parts[i]);
+    free(w);
+}
+
+static int log_count(const struct world *w, const char *what)
+{
+    int n = 0;
+    for (const struct json *l = json_first(w->log); l; l = json_next(l))
+        n += strstr(json_text(l), what) != NULL;
+    return n;
+}
+
+/* ---- rooms ---- */
+
+static void peer_join(struct peer *p, const char *const *users, size_t n)
+{
+    autojson struct json *content = json_new_object();
+    json_set_str(content, "algorithm", "m.megolm.v1.aes-sha2");
+    OK(crypto_room_encrypted(p->c, ROOM, content, &e));
+    OK(crypto_room_members(p->c, ROOM, users, n, &e));
+    peer_pump(p);
+}
+
+static void all_join(struct world *w)
+{
+    const char *users[PEERS_MAX];
+    for (size_t i = 0; i < w->peer_n; i++)
+        users[i] = w->peers[i]->user;
+    for (size_t i = 0; i < w->peer_n; i++)
+        peer_join(w->peers[i], users, w->peer_n);
+    world_settle(w);
+}
+
+static enum crypto_ready try_encrypt(struct peer *p, const char *body, struct json **out)
+{
+    autojson struct json *content = json_new_object();
+    enum crypto_ready ready = CRYPTO_WAIT;
+    json_set_str(content, "msgtype", "m.text");
+    json_set_str(content, "body", body);
+    OK(crypto_encrypt(p->c, ROOM, "m.room.message", content, &ready, out, &e));
+    return ready;
+}
+
+/* An event as the server would give it to all; the caller frees. */
+static struct json *event_of(struct world *w, const struct peer *p, struct json *take_content)
+{
+    struct json *ev = json_new_object();
+    autofree char *id = xasprintf("$event%lld", (long long)++w->events);
+    json_set_str(ev, "event_id", id);
+    json_set_str(ev, "type", "m.room.encrypted");
+    json_set_str(ev, "sender", p->user);
+    json_set_int(ev, "origin_server_ts", w->now_ms);
+    json_set(ev, "content", take_content);
+    return ev;
+}
+
+static struct json *say(struct peer *p, const char *body)
+{
+    struct json *content = NULL;
+    for (int i = 0; i < 10; i++) {
+        if (try_encrypt(p, body, &content) == CRYPTO_READY)
+            return event_of(p->w, p, content);
+        peer_pump(p);
+    }
+    fail_msg("%s never got ready to say \"%s\"", p->user, body);
+    return NULL;
+}
+
+static enum crypto_utd hear(struct peer *p, const struct json *event, char **body, enum crypto_trust *trust)
+{
+    AUTO(crypto_message_clear) struct crypto_message m = { 0 };
+    OK(crypto_decrypt(p->c, ROOM, event, &m, &e));
+    if (body)
+        *body = m.content ? xstrdup(json_str_or(m.content, "body", "")) : NULL;
+    if (trust)
+        *trust = m.trust;
+    return m.utd;
+}
+
+static void assert_hears(struct peer *p, const struct json *event, const char *want)
+{
+    autofree char *body = NULL;
+    peer_sync(p);
+    assert_string_equal(crypto_utd_word(hear(p, event, &body, NULL)), "clear");
+    assert_string_equal(body, want);
+}
+
+static void assert_deaf(struct peer *p, const struct json *event, const char *why)
+{
+    peer_sync(p);
+    assert_string_equal(crypto_utd_word(hear(p, event, NULL, NULL)), why);
+}
+
+/* a says, b hears. */
+static void assert_reaches(struct peer *a, struct peer *b, const char *text)
+{
+    autojson struct json *ev = say(a, text);
+    assert_hears(b, ev, text);
+}
+#endif
