@@ -56,6 +56,7 @@ int own_load(struct crypto *c, struct err *e)
         ratchet_account_make_keys(c->account, ONE_TIME_KEYS, &c->env);
         ratchet_account_make_fallback(c->account, &c->env);
         o->fallback_ms = now_ms(c);
+        o->fresh = true;
         return own_save(c, e);
     }
     if (!same(json_str_or(row, "user", NULL), c->user) || !same(json_str_or(row, "device", NULL), c->device))
@@ -247,13 +248,13 @@ static int generation_came(struct crypto *c, struct req *r, int status, const st
 {
     struct own *o = &c->own;
     const int64_t theirs = req_ok(status) ? json_int_or(body, "generation", 0) : 0;
-    const bool ours = same(json_str_or(body, "device", NULL), c->device);
+    const bool ours = req_ok(status) && same(json_str_or(body, "device", NULL), c->device);
     (void)r;
     if (!req_ok(status) && status != 404) {
         own_refuse(c, "the account's data can't be read (HTTP %d)", status);
         return 0;
     }
-    if (req_ok(status) && ours && theirs > o->generation) {
+    if (ours && theirs > o->generation && !o->fresh) { /* fresh: the check of the device's keys has the better words */
         if (!c->cfg.accept_rollback) {
             own_refuse(c,
                        "the store is an old copy (run %lld, the server saw run %lld): its keys must not be used again",

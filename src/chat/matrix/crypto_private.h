@@ -172,6 +172,7 @@ must_check int todev_olm(struct crypto *c, const struct olm_message *m, struct e
 struct own {
     bool uploaded; /* the server has our device keys */
     bool fallback_wanted;
+    bool fresh; /* the account was made by this run */
     int server_keys; /* one-time keys there; -1: not known */
     int64_t counted_ms, fallback_ms, forget_ms, generation, upload_after_ms;
     int desyncs, bad_prekeys;
