@@ -20,7 +20,7 @@ O         := build/$(flavour)
 K         := build/$(tag)keeper
 
 # ---- what it stands on -------------------------------------------------------------------------------------------------------
-PKGS      := libcurl libcjson sqlite3 libutf8proc md4c libcrypto olm
+PKGS      := libcurl libcjson sqlite3 libutf8proc md4c libcrypto olm libmicrohttpd
 KEEPER_PKGS := libcjson libutf8proc libseccomp
 QUERY_PKGS := libcjson libutf8proc sqlite3 libpq
 pkg_deb    = \
@@ -28,14 +28,17 @@ pkg_deb    = \
              libcjson=libcjson-dev \
              libcrypto=libssl-dev \
              libcurl=libcurl4-openssl-dev \
+             libmicrohttpd=libmicrohttpd-dev \
              libpng=libpng-dev \
              libpq=libpq-dev \
              libseccomp=libseccomp-dev \
              libutf8proc=libutf8proc-dev \
+             libwslay=libwslay-dev \
              md4c=libmd4c-dev \
              olm=libolm-dev \
              sqlite3=libsqlite3-dev
-missing   := $(strip $(foreach p,$(PKGS) libseccomp libarchive libpng libpq,$(shell pkg-config --exists $p || echo $p)))
+missing   := $(strip $(foreach p,$(PKGS) libseccomp libarchive libpng libpq,$(shell pkg-config --exists $p || echo $p)) \
+             $(shell echo '\#include <wslay/wslay.h>' | $(CC) -E -x c - >/dev/null 2>&1 || echo libwslay))
 # These goals install what is missing, or need none of it.
 goals     := $(filter-out demo check image image-save image-load fmt floors clean,$(or $(MAKECMDGOALS),all))
 ifneq ($(and $(goals),$(missing)),)
@@ -61,7 +64,7 @@ lib_c     := $(shell pkg-config --cflags $(PKGS) libpq 2>/dev/null)
 relro    := -pie -Wl,-z,relro,-z,now,-z,noexecstack
 override CFLAGS  += $(base_c)
 override LDFLAGS += $(relro)
-LDLIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm
+LDLIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lwslay -lm
 KEEPER_LIBS := $(shell pkg-config --libs $(KEEPER_PKGS) 2>/dev/null) -lm
 QUERY_LIBS := $(shell pkg-config --libs $(QUERY_PKGS) 2>/dev/null) -lm
 Q         = $(if $(V),,@printf '  %-4s %s\n' $(1) $@;)

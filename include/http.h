@@ -21,6 +21,7 @@ struct http_request {
     int upload_fd; /* when body is NULL and upload_fd > 0: streamed from there, upload_n bytes; borrowed until done */
     int64_t upload_n;
     bool allow_plain; /* http:// to other than loopback */
+    bool own_limits;  /* the caller keeps rate limits: a 429 holds up no other request, and none holds up this one */
     int tries; /* 0 or 1: once. Retries on ERR_NET, 408, 409, 429, 5xx; waits as Retry-After or doubling from 0.5 s to 8 s */
     int64_t connect_ms; /* 0: 5 s */
     int64_t total_ms;   /* 0: none */

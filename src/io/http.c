@@ -54,7 +54,7 @@ static char *url_part(CURLU *u, CURLUPart part)
     return ours;
 }
 
-static bool is_loopback(const char *host)
+bool http_is_loopback(const char *host)
 {
     static const char four[] = "127.";
     return strcasecmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 ||
@@ -74,7 +74,7 @@ static int call_host(struct http_call *c, bool allow_plain, struct err *e)
         return err_set(e, ERR_CONFIG, "not an address: %s", c->url);
     autofree char *scheme = url_part(u, CURLUPART_SCHEME), *host = url_part(u, CURLUPART_HOST);
     autofree char *port = url_part(u, CURLUPART_PORT), *name = xasprintf("%s://%s:%s", scheme, host, port);
-    c->loopback = is_loopback(host);
+    c->loopback = http_is_loopback(host);
     if (strcmp(scheme, "https") != 0 && strcmp(scheme, "http") != 0)
         return err_set(e, ERR_CONFIG, "%s: only https and http are spoken", c->url);
     if (strcmp(scheme, "http") == 0 && !c->loopback && !allow_plain)
@@ -205,7 +205,7 @@ static void call_ended(struct http_call *c)
     (void)http_easy_error(c, &e);
     loop_cancel(c->h->l, c->timer);
     int64_t now = loop_now_ms(c->h->l), asked = c->result == CURLE_OK ? asked_ms(c) : 0;
-    if (asked && http_easy_status(c) == 429) {
+    if (asked && !c->own_limits && http_easy_status(c) == 429) {
         int64_t wait = asked < HOST_WAIT_MAX_MS ? asked : HOST_WAIT_MAX_MS;
         c->host->until_ms = now + wait > c->host->until_ms ? now + wait : c->host->until_ms;
     }
@@ -341,7 +341,7 @@ static void call_go(void *ud)
 {
     struct http_call *c = ud;
     c->timer = 0;
-    int64_t now = loop_now_ms(c->h->l), wait = c->host->until_ms - now;
+    int64_t now = loop_now_ms(c->h->l), wait = c->own_limits ? 0 : c->host->until_ms - now;
     if (wait <= 0) {
         call_begin(c);
         return;
@@ -407,6 +407,7 @@ static struct http_call *call_new(struct http *h, const struct http_request *r, 
         .stall_ms = r->stall_ms > 0 ? r->stall_ms : STALL_MS,
         .deadline_ms = r->total_ms > 0 ? loop_now_ms(h->l) + r->total_ms : 0,
         .tries_max = r->tries > 1 ? r->tries : 1,
+        .own_limits = r->own_limits,
     };
     c->answer = (struct str)STR_INIT(c->max_bytes);
     h->calls = c;

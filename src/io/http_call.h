@@ -35,7 +35,7 @@ struct http_call {
     int upload_fd;
     int64_t upload_n, connect_ms, stall_ms, deadline_ms; /* deadline 0: none */
     int tries_max;
-    bool loopback;
+    bool loopback, own_limits;
 
     CURL *easy;       /* while a transfer runs, and in done() */
     loop_timer timer; /* before it: when it may start; during it: when to look for a stall */
@@ -47,6 +47,9 @@ struct http_call {
     int64_t moved, moved_ms; /* bytes both ways at the last change, and when that was */
     char problem[CURL_ERROR_SIZE];
 };
+
+/* 127.x, localhost, [::1]: never through a proxy. */
+bool http_is_loopback(const char *host);
 
 /* ---- http_easy.c: a call as a curl handle ---- */
 must_check int http_easy_new(struct http_call *c, struct err *e);
