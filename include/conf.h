@@ -66,7 +66,26 @@
     X("files",    "result_max",       SIZE,   result_max_bytes,   "3M",      "one picture shown inline")            \
     X("access",   "people",           STR,    access_people,      "",        "ids of those who may ask, with * and ?, separated by blanks; empty: everybody who can write to the bot") \
     X("access",   "rooms",            STR,    access_rooms,       "",        "ids of the rooms where it answers, in the same way; direct messages always count; empty: all") \
-    X("local",    "stdio",            BOOL,   local_stdio,        "no",      "sandbook run: chat events as JSON lines on stdin, replies on stdout")
+    X("local",    "stdio",            BOOL,   local_stdio,        "no",      "sandbook run: chat events as JSON lines on stdin, replies on stdout") \
+    X("slack",    "bot_token_file",   SECRET, slack_bot_token_file, "",      "path of the bot token (xoxb-...); this or installs_file switches Slack on") \
+    X("slack",    "app_token_file",   SECRET, slack_app_token_file, "",      "path of the app-level token (xapp-...): events come by Socket Mode") \
+    X("slack",    "signing_secret_file", SECRET, slack_signing_secret_file, "", "path of the signing secret: events come by HTTP to `listen`") \
+    X("slack",    "listen",           STR,    slack_listen,       "127.0.0.1:8087", "where events by HTTP arrive, /slack/events; TLS is a proxy's work") \
+    X("slack",    "api_url",          STR,    slack_api_url,      "https://slack.com/api/", "address of the Web API; another for gateways and GovSlack") \
+    X("slack",    "file_hosts",       STR,    slack_file_hosts,   "files.slack.com", "hosts that get the token when files are downloaded, apart by blanks") \
+    X("slack",    "follow_hosts",     STR,    slack_follow_hosts, "*.slack.com *.slack-edge.com slack-files.com", "hosts that a download may be redirected to, without the token") \
+    X("slack",    "links",            INT,    slack_links,        "1",       "Socket Mode links at the same time, 1 to 3") \
+    X("slack",    "backoff_max",      MS,     slack_backoff_max_ms, "60s",   "longest pause between attempts to connect") \
+    X("slack",    "recycle",          BOOL,   slack_recycle,      "no",      "ask Slack to recycle links every six minutes, to see that nothing is lost") \
+    X("slack",    "follow_threads",   BOOL,   slack_follow_threads, "yes",   "answer in threads that the bot is part of without being mentioned again") \
+    X("slack",    "dm_mode",          STR,    slack_dm_mode,      "thread",  "thread: each message of a DM begins a conversation; flat: a DM is one") \
+    X("slack",    "external_users",   STR,    slack_external_users, "ignore", "people of other organisations (Slack Connect): ignore, answer or answer_without_files") \
+    X("slack",    "status",           STR,    slack_status,       "auto",    "how a turn shows its progress: auto, agent, message or none") \
+    X("slack",    "thread_context",   INT,    slack_thread_context, "20",    "messages of a thread before the bot was mentioned that a language model is told; 0: none") \
+    X("slack",    "keep",             MS,     slack_keep_ms,      "168h",    "how long message ids and timestamps are remembered, for edits and reactions") \
+    X("slack",    "installs_file",    SECRET, slack_installs_file, "",       "path of a JSON array of installations, for several workspaces; rewritten when tokens rotate") \
+    X("slack",    "client_id",        STR,    slack_client_id,    "",        "client id of the app: only for tokens that rotate") \
+    X("slack",    "client_secret_file", SECRET, slack_client_secret_file, "", "path of the client secret: only for tokens that rotate")
 
 /* One [model NAME] section. */
 #define CONF_MODEL_TABLE(X)                                                                                          \

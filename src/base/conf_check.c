@@ -93,6 +93,10 @@ static const struct range conf_ranges[] = {
     RANGE(conf, archive_max_bytes, KIB, 1024 * GIB, "1K to 1024G"),
     RANGE(conf, archive_entries, 1, 1000000, "1 to 1000000"),
     RANGE(conf, result_max_bytes, KIB, GIB, "1K to 1G"),
+    RANGE(conf, slack_links, 1, 3, "1 to 3"),
+    RANGE(conf, slack_backoff_max_ms, 100, 3600 * SEC, "100ms to 1h"),
+    RANGE(conf, slack_thread_context, 0, 200, "0 to 200"),
+    RANGE(conf, slack_keep_ms, 86400 * SEC, 8760 * 3600 * SEC, "24h to 8760h"),
 };
 static const struct range model_ranges[] = {
     RANGE(conf_model, context_tokens, 1024, 100000000, "1024 to 100000000"),
@@ -131,6 +135,10 @@ static const struct choice conf_choices[] = {
     { offsetof(struct conf, log_level), " auto error warn info debug ", "must be auto, error, warn, info or debug" },
     { offsetof(struct conf, audit), " off note refuse ", "must be off, note or refuse" },
     { offsetof(struct conf, min_tier), " T0 T1 ", "must be T0 or T1" },
+    { offsetof(struct conf, slack_dm_mode), " thread flat ", "must be thread or flat" },
+    { offsetof(struct conf, slack_external_users), " ignore answer answer_without_files ",
+      "must be ignore, answer or answer_without_files" },
+    { offsetof(struct conf, slack_status), " auto agent message none ", "must be auto, agent, message or none" },
 };
 static const struct choice model_choices[] = {
     { offsetof(struct conf_model, dialect), " chat responses anthropic ollama builtin replay ",

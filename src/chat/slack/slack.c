@@ -1,0 +1,346 @@
+/* slack.c - the adapter: opens its parts in order, brings what arrives to the inbox, and acknowledges what is durable.
+ *
+ *   links (Socket Mode) or httpd (Events API) -> arrivals of one round -> inbox, one batch -> acknowledged
+ *   inbox -> core;   core -> out
+ *
+ * Nothing is received before it is known who we are in each workspace: else our own messages would come back as questions. */
+#include <stdio.h>
+#include <string.h>
+#include "chat.h"
+#include "conf.h"
+#include "httpd.h"
+#include "log.h"
+#include "loop.h"
+#include "slack_http.h"
+#include "slack_inbox.h"
+#include "slack_links.h"
+#include "slack_out.h"
+
+enum { ROUND_MAX = 2000, HELLO_EVERY_MS = 3600 * 1000, PAYLOAD_MAX = 16 << 20 };
+
+struct arrival {
+    uint64_t link;
+    char *envelope_id, *payload;
+};
+
+struct chat {
+    struct chat_home home;
+    const struct chat_events *ev;
+    void *ud;
+    struct http *http;
+    struct slack_teams *teams;
+    struct slack_api *api;
+    struct slack_inbox *inbox;
+    struct slack_out *out;
+    struct slack_links *links;
+    struct httpd *httpd;
+    char *app_token, *signing_secret;
+    struct arrival *arrivals; /* of this round of the loop */
+    size_t arrival_n, arrival_cap;
+    bool ready;
+};
+
+/* ---- Socket Mode ---- */
+
+static void drop_arrivals(struct chat *c)
+{
+    for (size_t i = 0; i < c->arrival_n; i++) {
+        free(c->arrivals[i].envelope_id);
+        free(c->arrivals[i].payload);
+    }
+    c->arrival_n = 0;
+}
+
+/* All that came together is one transaction, and one wait for the disk. */
+static void keep_arrivals(void *ud)
+{
+    struct chat *c = ud;
+    struct err e = { 0 };
+    const char **payloads = xcalloc(c->arrival_n + 1, sizeof(*payloads));
+    for (size_t i = 0; i < c->arrival_n; i++)
+        payloads[i] = c->arrivals[i].payload;
+    if (slack_inbox_keep(c->inbox, payloads, c->arrival_n, &e) < 0)
+        log_error("slack_events_not_kept", KV_I("events", (int64_t)c->arrival_n), KV_E(&e)); /* they come again */
+    else
+        for (size_t i = 0; i < c->arrival_n; i++)
+            slack_links_ack(c->links, c->arrivals[i].link, c->arrivals[i].envelope_id);
+    free(payloads);
+    drop_arrivals(c);
+}
+
+static void on_envelope(void *ud, uint64_t link, const struct json *envelope)
+{
+    struct chat *c = ud;
+    const char *type = json_str_or(envelope, "type", ""), *id = json_str_or(envelope, "envelope_id", "");
+    AUTO(str_clear) struct str text = STR_INIT(PAYLOAD_MAX);
+    if (strcmp(type, "events_api") != 0) { /* buttons and commands: nothing of ours, but their people see an error otherwise */
+        slack_links_ack(c->links, link, id);
+        return;
+    }
+    json_print(&text, json_get(envelope, "payload"));
+    c->arrivals = xgrow(c->arrivals, &c->arrival_cap, c->arrival_n + 1, sizeof(*c->arrivals));
+    c->arrivals[c->arrival_n++] =
+        (struct arrival){ .link = link, .envelope_id = xstrdup(id), .payload = str_take(&text) };
+    loop_defer_cancel(c->home.loop, keep_arrivals, c);
+    if (c->arrival_n >= ROUND_MAX)
+        keep_arrivals(c);
+    else
+        loop_defer(c->home.loop, keep_arrivals, c);
+}
+
+static void on_online(void *ud, int64_t deaf_ms)
+{
+    (void)ud;
+    if (deaf_ms > 300000)
+        log_warn("slack_was_deaf", KV_I("deaf_ms", deaf_ms),
+                 KV_S("meaning", "Slack repeats an event three times in five minutes; later ones need Delayed Events"));
+}
+
+static void open_links(struct chat *c)
+{
+    static const struct slack_links_events events = { on_envelope, on_online };
+    const struct slack_links_config config = { .loop = c->home.loop,
+                                               .api = c->api,
+                                               .app_token = c->app_token,
+                                               .wanted = (int)c->home.conf->slack_links,
+                                               .backoff_max_ms = c->home.conf->slack_backoff_max_ms,
+                                               .quick = c->home.conf->slack_recycle };
+    c->links = slack_links_new(&config, &events, c);
+}
+
+/* ---- Events API ---- */
+
+static void take_event(struct chat *c, const char *payload, struct httpd_answer *a)
+{
+    struct err e = { 0 };
+    autojson struct json *body = NULL;
+    if (!payload || json_parse(&body, payload, strlen(payload), PAYLOAD_MAX, &e) < 0) {
+        a->status = 400;
+        a->header[0] = "X-Slack-No-Retry";
+        a->header[1] = "1";
+        return;
+    }
+    if (strcmp(json_str_or(body, "type", ""), "url_verification") == 0) {
+        autojson struct json *o = json_new_object();
+        json_set_str(o, "challenge", json_str_or(body, "challenge", ""));
+        json_print(&a->body, o);
+        a->type = "application/json";
+        a->status = 200;
+        return;
+    }
+    a->status = 200;
+    if (!c->ready) {
+        a->status = 503;
+    } else if (slack_inbox_keep(c->inbox, &payload, 1, &e) < 0) {
+        log_error("slack_events_not_kept", KV_I("events", 1), KV_E(&e));
+        a->status = 503; /* it comes again */
+    }
+}
+
+static void on_request(void *ud, const struct httpd_request *r, struct httpd_answer *a)
+{
+    struct chat *c = ud;
+    if (strcmp(r->path, "/slack/events") != 0) {
+        a->status = 404;
+    } else if (strcmp(r->method, "POST") != 0) {
+        a->status = 405;
+    } else if (!slack_signature_is_right(c->signing_secret, httpd_header(r, "X-Slack-Request-Timestamp"),
+                                         httpd_header(r, "X-Slack-Signature"), r->body, r->body_n,
+                                         time_unix_ms() / 1000)) {
+        a->status = 401;
+    } else {
+        const char *type = httpd_header(r, "Content-Type");
+        const bool whole = strlen(r->body) == r->body_n;
+        autofree char *payload = whole ? slack_http_payload(type, r->body) : NULL;
+        const bool form = type && strncmp(type, "application/x-www-form-urlencoded", 33) == 0;
+        if (whole && form)
+            a->status = 200; /* buttons and commands */
+        else
+            take_event(c, payload, a);
+    }
+}
+
+static int open_httpd(struct chat *c, struct err *e)
+{
+    const struct httpd_config config = { .address = c->home.conf->slack_listen, .handle = on_request, .ud = c };
+    if (httpd_open(&c->httpd, c->home.loop, &config, e) < 0)
+        return err_wrap(e, "slack.listen");
+    log_info("slack_listens", KV_I("port", httpd_port(c->httpd)));
+    return 0;
+}
+
+/* ---- what is no conversation ---- */
+
+static void ignore_reply(void *ud, const struct slack_reply *r)
+{
+    (void)ud;
+    (void)r; /* logged where it was sent; nobody waits for it */
+}
+
+static struct json *prompt_json(const char *title, const char *message)
+{
+    struct json *o = json_new_object();
+    json_set_str(o, "title", title);
+    json_set_str(o, "message", message);
+    return o;
+}
+
+static void suggest_prompts(struct chat *c, struct slack_team *team, const char *channel)
+{
+    AUTO(str_clear) struct str form = STR_INIT(SLACK_FORM_MAX);
+    autojson struct json *prompts = json_new_array();
+    json_push(prompts, prompt_json("Look into a file", "Give me an overview of the file I upload next."));
+    json_push(prompts, prompt_json("Chart a trend", "Plot how the numbers in my file develop over time."));
+    json_push(prompts, prompt_json("What can you do?", "help"));
+    slack_form_add(&form, "channel_id", channel);
+    slack_form_add(&form, "title", "Upload a table and ask");
+    slack_form_add_json(&form, "prompts", prompts);
+    const struct slack_request r = {
+        .method = "assistant.threads.setSuggestedPrompts", .team = team, .form = &form, .tries = 1
+    };
+    (void)slack_api_start(c->api, &r, ignore_reply, c);
+}
+
+static void greet(struct chat *c, struct slack_team *team, const char *channel)
+{
+    AUTO(str_clear) struct str form = STR_INIT(SLACK_FORM_MAX);
+    slack_form_add(&form, "channel", channel);
+    slack_form_add(&form, "text",
+                   "Hello. Mention me in a thread with a file in it and ask; I run code on it and answer there.");
+    (void)slack_api_start(
+        c->api, &(struct slack_request){ .method = "chat.postMessage", .team = team, .channel = channel, .form = &form },
+        ignore_reply, c);
+}
+
+/* True the first time, and again when it was longer ago than every_ms (0: never again). */
+static bool is_due(struct chat *c, const char *kind, const char *key, int64_t every_ms)
+{
+    struct err e = { 0 };
+    autofree char *value = NULL;
+    char now[24];
+    size_t n = 0;
+    const struct kept k = { .platform = "slack", .kind = kind, .key = key };
+    if (store_kept(c->home.store, &k, &value, &n, &e) < 0 ||
+        (value && (!every_ms || time_unix_ms() - strtoll(value, NULL, 10) < every_ms)))
+        return false;
+    (void)snprintf(now, sizeof(now), "%lld", (long long)time_unix_ms());
+    return store_keep(c->home.store, &k, now, strlen(now), &e) == 0;
+}
+
+static void on_other(void *ud, struct slack_team *team, const struct slack_event *ev)
+{
+    struct chat *c = ud;
+    autofree char *place = xasprintf("%s/%s", ev->team, ev->channel ? ev->channel : "");
+    if (ev->kind == SLACK_HOME && is_due(c, "home", place, HELLO_EVERY_MS)) {
+        suggest_prompts(c, team, ev->channel);
+    } else if (ev->kind == SLACK_JOINED && is_due(c, "joined", place, 0)) {
+        greet(c, team, ev->channel);
+    } else if (ev->kind == SLACK_GONE) {
+        team->gone = true;
+        log_error("slack_removed", KV_S("team", ev->team));
+    } else if (ev->kind == SLACK_RATE) {
+        log_warn("slack_events_held_back", KV_S("team", ev->team));
+    }
+}
+
+/* ---- life ---- */
+
+static void on_ready(void *ud)
+{
+    struct chat *c = ud;
+    struct err e = { 0 };
+    c->ready = true;
+    slack_out_begin(c->out);
+    if (slack_inbox_resume(c->inbox, &e) < 0)
+        log_error("slack_not_resumed", KV_E(&e));
+    if (c->app_token)
+        open_links(c);
+}
+
+static bool slack_wanted(const struct conf *conf)
+{
+    return *conf->slack_bot_token_file || *conf->slack_installs_file;
+}
+
+static void wipe(char *secret)
+{
+    if (secret)
+        explicit_bzero(secret, strlen(secret));
+    free(secret);
+}
+
+static void slack_close(struct chat *c)
+{
+    if (!c)
+        return;
+    loop_defer_cancel(c->home.loop, keep_arrivals, c);
+    drop_arrivals(c);
+    free(c->arrivals);
+    httpd_close(c->httpd);
+    slack_links_free(c->links);
+    slack_out_free(c->out);
+    slack_inbox_free(c->inbox);
+    slack_teams_free(c->teams);
+    slack_api_free(c->api);
+    http_free(c->http);
+    wipe(c->app_token);
+    wipe(c->signing_secret);
+    free(c);
+}
+
+static int read_secrets(struct chat *c, struct err *e)
+{
+    const struct conf *conf = c->home.conf;
+    if (!*conf->slack_app_token_file && !*conf->slack_signing_secret_file)
+        return err_set(e, ERR_CONFIG, "[slack] needs app_token_file (Socket Mode) or signing_secret_file (HTTP)");
+    if (*conf->slack_app_token_file && conf_read_secret(&c->app_token, conf->slack_app_token_file, e) < 0)
+        return err_wrap(e, "slack.app_token_file");
+    if (c->app_token && strncmp(c->app_token, "xapp-", 5) != 0)
+        return err_set(e, ERR_CONFIG, "slack.app_token_file holds no app-level token (xapp-...)");
+    if (*conf->slack_signing_secret_file && conf_read_secret(&c->signing_secret, conf->slack_signing_secret_file, e) < 0)
+        return err_wrap(e, "slack.signing_secret_file");
+    return 0;
+}
+
+static void make_parts(struct chat *c)
+{
+    const char *url = c->home.conf->slack_api_url;
+    c->api = slack_api_new(c->home.loop, c->http, url, "app", slack_teams_renew, c->teams);
+    c->inbox = slack_inbox_new(&(struct slack_inbox_config){ .home = &c->home,
+                                                             .http = c->http,
+                                                             .api = c->api,
+                                                             .teams = c->teams,
+                                                             .chat = c,
+                                                             .ev = c->ev,
+                                                             .ev_ud = c->ud,
+                                                             .other = on_other,
+                                                             .other_ud = c });
+    c->out = slack_out_new(&(struct slack_out_config){
+        .home = &c->home, .http = c->http, .api = c->api, .teams = c->teams, .inbox = c->inbox });
+}
+
+static int slack_open(struct chat **out, const struct chat_home *home, const struct chat_events *ev, void *ud,
+                      struct err *e)
+{
+    struct chat *c = xcalloc(1, sizeof(*c));
+    *c = (struct chat){ .home = *home, .ev = ev, .ud = ud };
+    if (read_secrets(c, e) < 0 || slack_teams_new(&c->teams, home->loop, home->conf, e) < 0 ||
+        http_new(&c->http, home->loop, e) < 0 || (c->signing_secret && open_httpd(c, e) < 0)) {
+        slack_close(c);
+        return -1;
+    }
+    make_parts(c);
+    slack_teams_begin(c->teams, c->api, on_ready, c);
+    *out = c;
+    return 0;
+}
+
+static int slack_post(struct chat *c, const struct chat_post *p, void (*done)(void *ud, const struct err *e), void *ud,
+                      struct err *e)
+{
+    return slack_out_post(c->out, p, done, ud, e);
+}
+
+const struct chat_ops chat_slack = {
+    .name = "slack", .wanted = slack_wanted, .open = slack_open, .post = slack_post, .close = slack_close
+};

@@ -1,0 +1,180 @@
+/* slack_people.c - names of people: asked once a day each, and never worth waiting for. */
+#include <stdio.h>
+#include <string.h>
+
+#include <uthash.h>
+#include "slack_teams_private.h"
+
+enum {
+    PEOPLE_MAX = 20000,
+    KNOWN_MS = 24 * 3600 * 1000,
+    UNKNOWN_MS = 600000,
+    WAIT_MS = 4000,
+};
+
+struct person {
+    UT_hash_handle hh;
+    struct slack_teams *t;
+    char *key, *name; /* name NULL: not known */
+    int64_t until_ms;
+    struct slack_call *call;
+};
+
+struct people_wait {
+    struct people_wait *next;
+    struct slack_teams *t;
+    void (*fn)(void *ud);
+    void *ud;
+    loop_timer timer;
+    char **keys;
+    size_t n;
+};
+
+static char *key_of(const struct slack_team *team, const char *user)
+{
+    return xasprintf("%s/%s", team->team ? team->team : team->enterprise, user);
+}
+
+static struct person *find(struct slack_teams *t, const char *key)
+{
+    struct person *p = NULL;
+    HASH_FIND_STR(t->people, key, p);
+    return p;
+}
+
+static void person_free(struct person *p)
+{
+    HASH_DEL(p->t->people, p);
+    slack_api_cancel(p->call);
+    p->t->person_n--;
+    free(p->key);
+    free(p->name);
+    free(p);
+}
+
+static void wait_free(struct people_wait *w)
+{
+    struct people_wait **at = &w->t->waits;
+    while (*at != w)
+        at = &(*at)->next;
+    *at = w->next;
+    loop_cancel(w->t->loop, w->timer);
+    for (size_t i = 0; i < w->n; i++)
+        free(w->keys[i]);
+    free(w->keys);
+    free(w);
+}
+
+void people_free(struct slack_teams *t)
+{
+    while (t->waits)
+        wait_free(t->waits);
+    for (struct person *p = t->people, *next; p; p = next) {
+        next = p->hh.next;
+        person_free(p);
+    }
+}
+
+const char *slack_people_name(struct slack_teams *t, const struct slack_team *team, const char *user)
+{
+    if (team->user && team->name && strcmp(user, team->user) == 0)
+        return team->name;
+    autofree char *key = key_of(team, user);
+    const struct person *p = find(t, key);
+    return p ? p->name : NULL;
+}
+
+static bool is_settled(const struct people_wait *w)
+{
+    for (size_t i = 0; i < w->n; i++) {
+        const struct person *p = find(w->t, w->keys[i]);
+        if (p && p->call)
+            return false;
+    }
+    return true;
+}
+
+static void finish(void *ud)
+{
+    struct people_wait *w = ud;
+    void (*fn)(void *ud) = w->fn;
+    void *fn_ud = w->ud;
+    wait_free(w);
+    fn(fn_ud);
+}
+
+static void wake(struct slack_teams *t)
+{
+    for (struct people_wait *w = t->waits; w; w = w->next) {
+        if (!is_settled(w))
+            continue;
+        loop_cancel(t->loop, w->timer);
+        w->timer = loop_after(t->loop, 0, finish, w);
+    }
+}
+
+static const char *said(const struct json *o, const char *key)
+{
+    const char *s = json_str_or(o, key, "");
+    return *s ? s : NULL;
+}
+
+static void on_user(void *ud, const struct slack_reply *r)
+{
+    struct person *p = ud;
+    const struct json *user = json_get(r->body, "user"), *profile = json_get(user, "profile");
+    const char *name = said(profile, "display_name");
+    name = name ? name : said(profile, "real_name") ? said(profile, "real_name") : said(user, "real_name");
+    name = name ? name : said(user, "name");
+    p->call = NULL;
+    p->until_ms = loop_now_ms(p->t->loop) + (name ? KNOWN_MS : UNKNOWN_MS);
+    if (name) {
+        free(p->name);
+        p->name = xstrdup(name);
+    }
+    wake(p->t);
+}
+
+static void ask(struct slack_teams *t, struct slack_team *team, const char *user, char *key)
+{
+    struct person *p = find(t, key);
+    if (p && (p->call || p->until_ms > loop_now_ms(t->loop)))
+        return;
+    if (!p && t->person_n >= PEOPLE_MAX)
+        return;
+    if (!p) {
+        p = xcalloc(1, sizeof(*p));
+        p->t = t;
+        p->key = xstrdup(key);
+        HASH_ADD_KEYPTR(hh, t->people, p->key, strlen(p->key), p);
+        t->person_n++;
+    }
+    AUTO(str_clear) struct str form = STR_INIT(SLACK_FORM_MAX);
+    slack_form_add(&form, "user", user);
+    p->call = slack_api_start(
+        t->api, &(struct slack_request){ .method = "users.info", .team = team, .form = &form, .tries = 2 }, on_user, p);
+}
+
+void slack_people_ask(struct slack_teams *t, struct slack_team *team, const char *const *users, size_t n,
+                      void (*fn)(void *ud), void *ud)
+{
+    struct people_wait *w = xcalloc(1, sizeof(*w));
+    *w = (struct people_wait){ .next = t->waits, .t = t, .fn = fn, .ud = ud, .n = n };
+    w->keys = xcalloc(n + 1, sizeof(*w->keys));
+    t->waits = w;
+    for (size_t i = 0; i < n; i++) {
+        w->keys[i] = key_of(team, users[i]);
+        if (!team->user || strcmp(users[i], team->user) != 0)
+            ask(t, team, users[i], w->keys[i]);
+    }
+    w->timer = loop_after(t->loop, is_settled(w) ? 0 : WAIT_MS, finish, w);
+}
+
+void slack_people_forget(struct slack_teams *t, void *ud)
+{
+    for (struct people_wait *w = t->waits, *next; w; w = next) {
+        next = w->next;
+        if (w->ud == ud)
+            wait_free(w);
+    }
+}

@@ -1,0 +1,336 @@
+/* slack_status.c - the one line that says how a turn is doing: Slack's own status under the thread where the workspace has
+ * it, else a message that is edited and taken away at the end.
+ *
+ * Only the newest words count: what was not sent yet is replaced. At most one change in three seconds. */
+#include <stdio.h>
+#include <string.h>
+#include "slack_out_private.h"
+#include "slack_text.h"
+
+enum {
+    BETWEEN_MS = 3000,
+    LATCH_MS = 3600000,   /* a feature that a workspace has not is tried again after that */
+    REFRESH_MS = 90000,   /* Slack forgets a status after two minutes */
+    WORDS_BYTES = 200,
+    ROW_MAX = 4096,
+};
+
+struct slack_status {
+    struct slack_status *next;
+    struct slack_out *o;
+    char *txn, *room, *thread;
+    struct place place;
+    char *wanted, *shown; /* "": to be taken away; shown NULL: nothing is */
+    char *ts;             /* of the message; NULL: none */
+    bool agent;
+    struct slack_call *call;
+    loop_timer timer;
+    int64_t changed_ms;
+};
+
+static void work(struct slack_status *s);
+
+/* ---- rows ---- */
+
+static void keep(const struct slack_status *s)
+{
+    struct err e = { 0 };
+    AUTO(str_clear) struct str text = STR_INIT(ROW_MAX);
+    autojson struct json *o = json_new_object();
+    json_set_str(o, "room", s->room);
+    json_set_str(o, "thread", s->thread);
+    json_set_str(o, "ts", s->ts);
+    json_print(&text, o);
+    const struct kept k = { .platform = "slack", .kind = "status", .key = s->txn };
+    if (store_keep(s->o->store, &k, str_peek(&text), text.len, &e) < 0)
+        log_warn("slack_status_not_kept", KV_E(&e));
+}
+
+static void forget(const struct slack_status *s)
+{
+    struct err e = { 0 };
+    const struct kept k = { .platform = "slack", .kind = "status", .key = s->txn };
+    if (store_unkeep(s->o->store, &k, &e) < 0)
+        log_warn("slack_status_not_kept", KV_E(&e));
+}
+
+/* ---- life ---- */
+
+static void status_free(struct slack_status *s)
+{
+    struct slack_status **at = &s->o->statuses;
+    while (*at && *at != s)
+        at = &(*at)->next;
+    if (*at)
+        *at = s->next;
+    slack_api_cancel(s->call);
+    loop_cancel(s->o->loop, s->timer);
+    place_clear(&s->place);
+    free(s->txn);
+    free(s->room);
+    free(s->thread);
+    free(s->wanted);
+    free(s->shown);
+    free(s->ts);
+    free(s);
+}
+
+void status_free_all(struct slack_out *o)
+{
+    while (o->statuses)
+        status_free(o->statuses);
+}
+
+static void on_time(void *ud)
+{
+    struct slack_status *s = ud;
+    s->timer = 0;
+    work(s);
+}
+
+static void later(struct slack_status *s, int64_t ms)
+{
+    loop_cancel(s->o->loop, s->timer);
+    s->timer = loop_after(s->o->loop, ms > 0 ? ms : 0, on_time, s);
+}
+
+/* ---- Slack's own status ---- */
+
+static void nobody_waits(void *ud, const struct slack_reply *r)
+{
+    struct slack_team *team = ud;
+    if (r->error && slack_error_class(r->error) != SLACK_WAIT)
+        team->no_status_until_ms = time_unix_ms() + LATCH_MS;
+}
+
+/* The session's state, for the list of conversations that people see. */
+static void set_session(struct slack_status *s, const char *state)
+{
+    AUTO(str_clear) struct str form = STR_INIT(SLACK_FORM_MAX);
+    if (!s->place.root || s->place.team->no_status_until_ms > time_unix_ms())
+        return;
+    slack_form_add(&form, "channel_id", s->place.channel);
+    slack_form_add(&form, "thread_ts", s->place.root);
+    slack_form_add(&form, "status", state);
+    const struct slack_request r = {
+        .method = "agents.sessions.setStatus", .team = s->place.team, .form = &form, .tries = 2
+    };
+    (void)slack_api_start(s->o->c.api, &r, nobody_waits, s->place.team);
+}
+
+static void changed(struct slack_status *s, char *take_shown)
+{
+    free(s->shown);
+    s->shown = take_shown;
+    s->changed_ms = loop_now_ms(s->o->loop);
+}
+
+static void on_agent(void *ud, const struct slack_reply *r)
+{
+    struct slack_status *s = ud;
+    s->call = NULL;
+    if (r->err && !s->shown) {
+        s->place.team->no_agent_until_ms = time_unix_ms() + LATCH_MS;
+        s->agent = false;
+    }
+    work(s);
+}
+
+static void send_agent(struct slack_status *s)
+{
+    AUTO(str_clear) struct str form = STR_INIT(SLACK_FORM_MAX);
+    slack_form_add(&form, "channel_id", s->place.channel);
+    slack_form_add(&form, "thread_ts", s->place.root);
+    slack_form_add(&form, "status", s->wanted);
+    const struct slack_request r = {
+        .method = "assistant.threads.setStatus", .team = s->place.team, .form = &form, .tries = 2
+    };
+    changed(s, xstrdup(s->wanted));
+    if (!*s->wanted)
+        set_session(s, "active");
+    s->call = slack_api_start(s->o->c.api, &r, on_agent, s);
+}
+
+static void on_first_agent(void *ud, const struct slack_reply *r)
+{
+    struct slack_status *s = ud;
+    if (!r->err)
+        changed(s, xstrdup(s->wanted));
+    on_agent(ud, r);
+}
+
+static void begin_agent(struct slack_status *s)
+{
+    AUTO(str_clear) struct str form = STR_INIT(SLACK_FORM_MAX);
+    slack_form_add(&form, "channel_id", s->place.channel);
+    slack_form_add(&form, "thread_ts", s->place.root);
+    slack_form_add(&form, "status", s->wanted);
+    keep(s);
+    set_session(s, "processing");
+    const struct slack_request r = {
+        .method = "assistant.threads.setStatus", .team = s->place.team, .form = &form, .tries = 2
+    };
+    s->call = slack_api_start(s->o->c.api, &r, on_first_agent, s);
+}
+
+/* ---- a message ---- */
+
+static void on_message(void *ud, const struct slack_reply *r)
+{
+    struct slack_status *s = ud;
+    const char *ts = json_str_or(r->body, "ts", NULL);
+    s->call = NULL;
+    if (!r->err && ts && !s->ts) {
+        s->ts = xstrdup(ts);
+        keep(s);
+    }
+    if (r->err && !s->ts) { /* no line then; the answer does not wait for it */
+        forget(s);
+        status_free(s);
+        return;
+    }
+    work(s);
+}
+
+static void on_deleted(void *ud, const struct slack_reply *r)
+{
+    struct slack_status *s = ud;
+    s->call = NULL;
+    if (r->err && err_retryable(r->err)) {
+        later(s, BETWEEN_MS);
+        return;
+    }
+    free(s->ts);
+    s->ts = NULL;
+    work(s);
+}
+
+static void send_message(struct slack_status *s)
+{
+    AUTO(str_clear) struct str form = STR_INIT(SLACK_FORM_MAX);
+    AUTO(str_clear) struct str text = STR_INIT(8 * WORDS_BYTES);
+    const bool away = !*s->wanted;
+    slack_text_escape(&text, s->wanted, utf8_cut(s->wanted, strlen(s->wanted), WORDS_BYTES));
+    autofree char *line = xasprintf("_%s_", str_peek(&text));
+    slack_form_add(&form, "channel", s->place.channel);
+    if (s->ts)
+        slack_form_add(&form, "ts", s->ts);
+    else
+        slack_form_add(&form, "thread_ts", s->place.root);
+    if (!away)
+        slack_form_add(&form, "text", line);
+    changed(s, xstrdup(s->wanted));
+    const struct slack_request r = { .method = away ? "chat.delete" : s->ts ? "chat.update" : "chat.postMessage",
+                                     .team = s->place.team,
+                                     .channel = s->ts ? NULL : s->place.channel,
+                                     .form = &form,
+                                     .tries = 2 };
+    s->call = slack_api_start(s->o->c.api, &r, away ? on_deleted : on_message, s);
+}
+
+/* ---- what is to be done ---- */
+
+static bool wants_agent(const struct slack_status *s)
+{
+    const char *mode = s->o->conf->slack_status;
+    if (!s->place.root || strcmp(mode, "message") == 0)
+        return false;
+    return strcmp(mode, "agent") == 0 || s->place.team->no_agent_until_ms <= time_unix_ms();
+}
+
+static bool is_settled(const struct slack_status *s)
+{
+    return s->shown ? strcmp(s->shown, s->wanted) == 0 : !*s->wanted;
+}
+
+static void work(struct slack_status *s)
+{
+    const int64_t now = loop_now_ms(s->o->loop), wait = s->changed_ms ? s->changed_ms + BETWEEN_MS - now : 0;
+    if (s->call)
+        return;
+    if (is_settled(s) && !*s->wanted) {
+        forget(s);
+        status_free(s);
+    } else if (is_settled(s)) {
+        if (s->agent)
+            later(s, REFRESH_MS);
+    } else if (wait > 0 && *s->wanted) {
+        later(s, wait);
+    } else if (s->agent && s->shown) {
+        send_agent(s);
+    } else if (!s->ts && !s->shown && wants_agent(s)) {
+        s->agent = true;
+        begin_agent(s);
+    } else if (strcmp(s->o->conf->slack_status, "agent") == 0) {
+        forget(s); /* agent, and this workspace has it not */
+        status_free(s);
+    } else {
+        send_message(s);
+    }
+}
+
+static struct slack_status *find(struct slack_out *o, const char *txn)
+{
+    struct slack_status *s = o->statuses;
+    while (s && strcmp(s->txn, txn) != 0)
+        s = s->next;
+    return s;
+}
+
+static struct slack_status *add(struct slack_out *o, const char *txn, const char *room, const char *thread)
+{
+    struct slack_status *s = xcalloc(1, sizeof(*s));
+    *s = (struct slack_status){
+        .next = o->statuses, .o = o, .txn = xstrdup(txn), .room = xstrdup(room), .thread = thread ? xstrdup(thread) : NULL
+    };
+    o->statuses = s;
+    return s;
+}
+
+void status_post(struct slack_out *o, const struct chat_post *p)
+{
+    struct slack_status *s = find(o, p->txn);
+    if (!o->begun || strcmp(o->conf->slack_status, "none") == 0 || (!s && !*p->markdown))
+        return;
+    s = s ? s : add(o, p->txn, p->room, p->thread);
+    free(s->wanted);
+    s->wanted = xstrdup(p->markdown);
+    if (!s->place.team && !place_of(o, p->room, p->thread, &s->place)) {
+        status_free(s);
+        return;
+    }
+    work(s);
+}
+
+/* ---- an earlier life ---- */
+
+static int take_away(void *ud, const char *txn, const char *value, size_t n)
+{
+    struct slack_out *o = ud;
+    struct err e = { 0 };
+    autojson struct json *row = NULL;
+    if (json_parse(&row, value, n, ROW_MAX, &e) < 0 || !json_str_or(row, "room", NULL))
+        return 0;
+    struct slack_status *s = add(o, txn, json_str_or(row, "room", ""), json_str_or(row, "thread", NULL));
+    const char *ts = json_str_or(row, "ts", NULL);
+    s->ts = ts ? xstrdup(ts) : NULL;
+    s->agent = !ts;
+    s->shown = xstrdup("?");
+    s->wanted = xstrdup("");
+    return 0;
+}
+
+void status_begin(struct slack_out *o)
+{
+    struct err e = { 0 };
+    const struct kept k = { .platform = "slack", .kind = "status", .key = NULL };
+    if (store_kept_each(o->store, &k, take_away, o, &e) < 0)
+        log_warn("slack_status_unread", KV_E(&e));
+    for (struct slack_status *s = o->statuses, *next; s; s = next) {
+        next = s->next;
+        if (place_of(o, s->room, s->thread, &s->place))
+            later(s, 0);
+        else
+            status_free(s);
+    }
+}

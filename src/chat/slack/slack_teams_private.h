@@ -1,0 +1,26 @@
+/* slack_teams_private.h - what slack_teams.c and slack_people.c share. */
+#ifndef SLACK_TEAMS_PRIVATE_H
+#define SLACK_TEAMS_PRIVATE_H
+#include "loop.h"
+#include "slack_teams.h"
+
+struct person;
+struct people_wait;
+
+struct slack_teams {
+    struct loop *loop;
+    const struct conf *conf;
+    struct slack_api *api;
+    struct slack_team *teams;
+    char *client_secret;
+    size_t asking; /* installations whose auth.test is on its way */
+    void (*on_ready)(void *ud);
+    void *ready_ud;
+    loop_timer renew_timer;
+    struct person *people;
+    size_t person_n;
+    struct people_wait *waits;
+};
+
+void people_free(struct slack_teams *t);
+#endif
