@@ -239,6 +239,11 @@ class Link:
         self.fake.on_link_gone(self)
 
 
+class Quiet(ThreadingHTTPServer):
+    def handle_error(self, *_: object) -> None:
+        """Peers that are killed hang up in the middle of things."""
+
+
 class FakeSlack:
     def __init__(self) -> None:
         self.counter = itertools.count(1)
@@ -281,7 +286,7 @@ class FakeSlack:
         self.upgrade_status = 101
         self.phantom_links = 0
         self.refreshed = 0
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), self.handler())
+        self.server = Quiet(("127.0.0.1", 0), self.handler())
         self.server.daemon_threads = True
         self.port = self.server.server_address[1]
         self.url = f"http://127.0.0.1:{self.port}"
@@ -380,7 +385,7 @@ class FakeSlack:
         self.emit(event)
 
     def react(self, user: str, channel: str, ts: str, name: str) -> None:
-        self.emit({"type": "reaction_added", "user": user, "reaction": name, "item": {"type": "message", "channel": channel, "ts": ts}, "event_ts": self.ts()})
+        self.emit({"type": "reaction_added", "user": user, "reaction": name, "item_user": "UBOT", "item": {"type": "message", "channel": channel, "ts": ts}, "event_ts": self.ts()})
 
     def stop_session(self, user: str, channel: str, thread: str) -> None:
         self.emit({"type": "agent_session_stopped", "user": user, "channel": channel, "thread_ts": thread, "streaming_message_ts": [], "event_ts": self.ts()})

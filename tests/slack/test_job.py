@@ -34,6 +34,7 @@ class Job(Case):
         self.answer("C1", root, "492")
         s.edit("C1", question, "and three times that?")
         self.answer("C1", root, "738")
+        s.until(lambda: not self.answers("C1", root, "492"), what="the old answer to be amended")
         s.say("U2", "C1", "run for ever", thread=root)
         s.until(lambda: any("Running" in x[2] for x in s.statuses), what="a status")
         s.stop_session("U2", "C1", root)

@@ -130,23 +130,18 @@ static struct item_file *add_file(struct item *it, const char *name)
     return f;
 }
 
-static void on_file(void *ud, int fd, int64_t bytes, const char *problem)
+static void on_file(void *ud, int fd, int64_t bytes, const char *name, const char *problem)
 {
     struct item *it = ud;
     struct item_file *f = &it->file[it->file_n - 1];
     it->fetch = NULL;
+    free(f->name);
+    f->name = slack_fetch_name(name);
     f->fd = fd;
     f->bytes = bytes;
     f->problem = problem ? xstrdup(problem) : NULL;
     it->file_bytes += bytes;
     next_file(it);
-}
-
-/* What is shown as its name: Slack has a title too, but people name files by their names. */
-static const char *name_of(const struct json *file)
-{
-    const char *name = json_str_or(file, "name", "");
-    return *name ? name : json_str_or(file, "title", json_str_or(file, "id", "file"));
 }
 
 static const char *no_files_from_outside(const struct item *it)
@@ -166,7 +161,7 @@ static void next_file(struct item *it)
         return;
     }
     it->file_at = json_next(file);
-    struct item_file *f = add_file(it, name_of(file));
+    struct item_file *f = add_file(it, slack_fetch_label(file));
     const char *problem = no_files_from_outside(it);
     if (!problem && it->file_bytes > SLACK_FILES_BYTES_MAX)
         problem = "the files of this message are too large together";

@@ -58,7 +58,7 @@ static void tell(struct slack_fetch *f, const char *problem)
         log_info("slack_file_not_had", KV_S("file", json_str_or(f->file, "id", "?")), KV_S("why", problem));
     if (!problem)
         f->fd = -1;
-    f->fn(f->ud, fd, f->bytes, problem);
+    f->fn(f->ud, fd, f->bytes, slack_fetch_label(f->file), problem);
     slack_fetch_cancel(f);
 }
 

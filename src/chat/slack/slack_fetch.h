@@ -17,8 +17,8 @@ struct slack_fetch_config {
     int64_t max_bytes;
 };
 
-/* fd: open for reading at 0, the callee's to close; -1: problem says why, in words for people. */
-typedef void slack_fetch_fn(void *ud, int fd, int64_t bytes, const char *problem);
+/* fd: open for reading at 0, the callee's to close; -1: problem says why, in words for people. name: as Slack has it by now. */
+typedef void slack_fetch_fn(void *ud, int fd, int64_t bytes, const char *name, const char *problem);
 
 /* file: an object of an event's files[]; copied. */
 struct slack_fetch *slack_fetch_start(const struct slack_fetch_config *c, struct slack_team *team,
@@ -28,6 +28,8 @@ void slack_fetch_cancel(struct slack_fetch *f); /* no callback; NULL is fine; ne
 /* ---- pure, for tests ---- */
 enum slack_host { SLACK_HOST_NO, SLACK_HOST_FOLLOW, SLACK_HOST_TOKEN };
 enum slack_host slack_fetch_host(const char *url, const char *hosts, const char *follow);
+/* What is shown as a file object's name. */
+const char *slack_fetch_label(const struct json *file);
 /* The name that a file goes by here: last part of a path, no control characters, at most 120 bytes with its ending. Caller frees. */
 char *slack_fetch_name(const char *name);
 bool slack_fetch_is_html(const char *data, size_t n);

@@ -78,6 +78,13 @@ char *slack_fetch_resolve(const char *base, const char *location)
     return NULL; /* nobody sends others; what is not understood is not followed */
 }
 
+/* Slack has a title too, but people name files by their names. */
+const char *slack_fetch_label(const struct json *file)
+{
+    const char *name = json_str_or(file, "name", "");
+    return *name ? name : json_str_or(file, "title", json_str_or(file, "id", "file"));
+}
+
 char *slack_fetch_name(const char *name)
 {
     AUTO(str_clear) struct str clean = STR_INIT(4096);

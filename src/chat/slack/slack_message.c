@@ -112,6 +112,7 @@ static void lower(struct job *j, const char *code)
         return;
     }
     const size_t said = at(j);
+    j->refused = true;
     job_relay(j, next);
     if (said) { /* the file is what is missing */
         j->layout.n = j->layout.n < said ? j->layout.n : said;
@@ -184,7 +185,9 @@ void message_send(struct job *j, size_t i)
     char part[24];
     (void)snprintf(part, sizeof(part), "m%zu", i);
     const struct json *begun = job_part(j, part);
-    if (begun) /* by an earlier life, or try */
+    const bool absent = j->refused;
+    j->refused = false;
+    if (begun && !absent) /* by an earlier life, or try */
         look(j, json_int_or(begun, "at", time_unix_ms()));
     else if (keep(j, i, NULL))
         post(j, i);

@@ -49,7 +49,8 @@ struct job {
     struct slack_layout layout;
     enum slack_rung rung;
     struct json *sent; /* its row */
-    bool running, laid, looked, note_lost, uprooted;
+    bool running, laid, uprooted;
+    bool looked, refused; /* the message in hand: looked for since it was sent; surely not there */
     size_t amended;
     struct slack_call *call;
     struct upload *upload;
