@@ -85,5 +85,5 @@ struct chat_ops {
                            void *ud, struct err *e);
     void (*close)(struct chat *c); /* no callback after it; NULL is fine */
 };
-extern const struct chat_ops chat_local, chat_slack;
+extern const struct chat_ops chat_local, chat_matrix, chat_slack;
 #endif

@@ -66,7 +66,22 @@
     X("files",    "result_max",       SIZE,   result_max_bytes,   "3M",      "one picture shown inline")            \
     X("access",   "people",           STR,    access_people,      "",        "ids of those who may ask, with * and ?, separated by blanks; empty: everybody who can write to the bot") \
     X("access",   "rooms",            STR,    access_rooms,       "",        "ids of the rooms where it answers, in the same way; direct messages always count; empty: all") \
-    X("local",    "stdio",            BOOL,   local_stdio,        "no",      "sandbook run: chat events as JSON lines on stdin, replies on stdout") \
+    X("matrix",   "homeserver",       STR,    matrix_homeserver,  "",        "base address, e.g. https://matrix.example.org; empty: asked from the server named in user") \
+    X("matrix",   "user",             STR,    matrix_user,        "",        "the bot's account, e.g. @bot:example.org; empty: no Matrix") \
+    X("matrix",   "auth",             STR,    matrix_auth,        "auto",    "token, password, device or auto: a token file, else a password file, else device (a person opens a page once)") \
+    X("matrix",   "password_file",    SECRET, matrix_password_file, "",      "path of the account's password; used once, then a token is kept in data_dir") \
+    X("matrix",   "access_token_file", SECRET, matrix_token_file, "",        "path of an access token, instead of a password") \
+    X("matrix",   "device_name",      STR,    matrix_device_name, "Sandbook", "how people see the bot's device") \
+    X("matrix",   "allow_users",      STR,    matrix_allow_users, "*",       "who may talk to the bot: ids with * and ?, parted by blanks") \
+    X("matrix",   "autojoin",         STR,    matrix_autojoin,    "allowed", "invitations: allowed (from allow_users), all, never") \
+    X("matrix",   "max_rooms",        INT,    matrix_max_rooms,   "2000",    "invitations beyond are declined") \
+    X("matrix",   "leave_when_alone", BOOL,   matrix_leave_alone, "yes",     "leave a room when all others did") \
+    X("matrix",   "require_mention",  STR,    matrix_mention,     "groups",  "groups, always or never: where the bot answers only when it is addressed") \
+    X("matrix",   "reply",            STR,    matrix_reply,       "thread",  "in rooms of many, an answer starts a thread, or stands in the room: thread, room") \
+    X("matrix",   "msgtype",          STR,    matrix_msgtype,     "text",    "answers as text, or as notice: other bots ignore those") \
+    X("matrix",   "progress",         STR,    matrix_progress,    "edits",   "typing: only the typing notice; edits: after a while also a line that is edited") \
+    X("matrix",   "allow_http_loopback", BOOL, matrix_loopback,   "yes",     "http:// to a homeserver on this machine") \
+    X("matrix",   "allow_plain_http", BOOL,   matrix_plain,       "no",      "http:// to hosts other than loopback: the token travels in the clear") \
     X("slack",    "bot_token_file",   SECRET, slack_bot_token_file, "",      "path of the bot token (xoxb-...); this or installs_file switches Slack on") \
     X("slack",    "app_token_file",   SECRET, slack_app_token_file, "",      "path of the app-level token (xapp-...): events come by Socket Mode") \
     X("slack",    "signing_secret_file", SECRET, slack_signing_secret_file, "", "path of the signing secret: events come by HTTP to `listen`") \
@@ -85,7 +100,8 @@
     X("slack",    "keep",             MS,     slack_keep_ms,      "168h",    "how long message ids and timestamps are remembered, for edits and reactions") \
     X("slack",    "installs_file",    SECRET, slack_installs_file, "",       "path of a JSON array of installations, for several workspaces; rewritten when tokens rotate") \
     X("slack",    "client_id",        STR,    slack_client_id,    "",        "client id of the app: only for tokens that rotate") \
-    X("slack",    "client_secret_file", SECRET, slack_client_secret_file, "", "path of the client secret: only for tokens that rotate")
+    X("slack",    "client_secret_file", SECRET, slack_client_secret_file, "", "path of the client secret: only for tokens that rotate") \
+    X("local",    "stdio",            BOOL,   local_stdio,        "no",      "sandbook run: chat events as JSON lines on stdin, replies on stdout")
 
 /* One [model NAME] section. */
 #define CONF_MODEL_TABLE(X)                                                                                          \

@@ -139,6 +139,12 @@ static const struct choice conf_choices[] = {
     { offsetof(struct conf, slack_external_users), " ignore answer answer_without_files ",
       "must be ignore, answer or answer_without_files" },
     { offsetof(struct conf, slack_status), " auto agent message none ", "must be auto, agent, message or none" },
+    { offsetof(struct conf, matrix_auth), " auto token password device ", "must be auto, token, password or device" },
+    { offsetof(struct conf, matrix_autojoin), " allowed all never ", "must be allowed, all or never" },
+    { offsetof(struct conf, matrix_mention), " groups always never ", "must be groups, always or never" },
+    { offsetof(struct conf, matrix_reply), " thread room ", "must be thread or room" },
+    { offsetof(struct conf, matrix_msgtype), " text notice ", "must be text or notice" },
+    { offsetof(struct conf, matrix_progress), " typing edits ", "must be typing or edits" },
 };
 static const struct choice model_choices[] = {
     { offsetof(struct conf_model, dialect), " chat responses anthropic ollama builtin replay ",
@@ -336,6 +342,21 @@ static int check_together(const struct subject *s, const struct conf *c, struct 
     return 0;
 }
 
+static int check_matrix(const struct subject *s, const struct conf *c, struct err *e)
+{
+    const char *colon = strchr(c->matrix_user, ':');
+    if (*c->matrix_user && (c->matrix_user[0] != '@' || !colon || !colon[1] || strpbrk(c->matrix_user, " \t/")))
+        return refuse(s, offsetof(struct conf, matrix_user), "must be a whole id such as @bot:example.org", e);
+    if (*c->matrix_homeserver && !*c->matrix_user)
+        return refuse(s, offsetof(struct conf, matrix_user), "is empty; say which account is the bot's", e);
+    if (!*c->matrix_homeserver)
+        return 0;
+    const char *problem = url_problem(c->matrix_homeserver, c->matrix_plain);
+    if (!problem && !c->matrix_loopback && strncasecmp(c->matrix_homeserver, "http://", 7) == 0)
+        problem = "must be https:// unless allow_http_loopback is yes";
+    return problem ? refuse(s, offsetof(struct conf, matrix_homeserver), problem, e) : 0;
+}
+
 int conf_check(const struct conf *c, struct err *e)
 {
     const struct subject s = { c, conf_names, NULL };
@@ -343,4 +364,10 @@ int conf_check(const struct conf *c, struct err *e)
         check_choices(&s, conf_choices, countof(conf_choices), e) < 0)
         return -1;
     return check_named(c, e) < 0 ? -1 : check_together(&s, c, e);
+    for (size_t i = 0; i < c->model_n; i++)
+        if (check_model(&c->models[i], e) < 0)
+            return -1;
+    if (check_matrix(&s, c, e) < 0)
+        return -1;
+    return check_together(&s, c, e);
 }

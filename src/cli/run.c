@@ -3,7 +3,7 @@
 #include "log.h"
 
 /* Every platform there is; those that are configured are opened. */
-static const struct chat_ops *const platforms[] = { &chat_local, &chat_slack };
+static const struct chat_ops *const platforms[] = { &chat_local, &chat_matrix, &chat_slack };
 
 struct daemon {
     struct app app;
@@ -76,7 +76,8 @@ int cli_run(struct cli_options *o)
     if (o->rest.n)
         return cli_usage("run takes no words; got \"%s\"", o->rest.at[0]);
     if (!any_platform(&o->conf))
-        return cli_usage("no chat platform is configured: set [slack] bot_token_file (docs/slack.md) or [local] stdio = yes (docs/cli.md)");
+        return cli_usage("no chat platform is configured: set matrix.user (docs/matrix.md), slack.bot_token_file "
+                         "(docs/slack.md) or local.stdio = yes (docs/cli.md)");
     struct daemon d = { 0 };
     int rc = app_open(&d.app, o);
     d.app.many = true;

@@ -22,7 +22,7 @@ static size_t plain_size(void *ud, const struct markup *doc)
 
 static void check_depth(const struct markup *m, int depth)
 {
-    must(depth <= MARKUP_DEPTH_MAX);
+    must(depth <= MARKUP_DEPTH_MAX + 1); /* text in the deepest has a paragraph */
     for (const struct markup *x = m->first; x; x = x->next) {
         must((m->kind == MARKUP_LIST) == (x->kind == MARKUP_ITEM));
         must((m->kind == MARKUP_TABLE) == (x->kind == MARKUP_ROW));

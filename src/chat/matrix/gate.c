@@ -1,0 +1,159 @@
+/* gate.c - is an event meant for us, what does it mean, and which conversation is it part of?
+ *
+ * Relations, reactions and redactions are in the clear even in encrypted rooms: servers could forge them. They stop and repeat what a
+ * person asked for; nothing else. */
+#include <string.h>
+#include "ids.h"
+#include "json.h"
+#include "work.h"
+
+static struct mx_self self_of(const struct chat *c)
+{
+    return (struct mx_self){ .user = c->login.user,
+                             .localpart = c->login.localpart,
+                             .display_name = c->display_name ? c->display_name : "" };
+}
+
+void work_add_source(struct work *w, const struct json *content)
+{
+    struct mx_file f;
+    if (w->source_n == WORK_FILES_MAX || !mx_file_read(&f, content))
+        return;
+    AUTO(str_clear) struct str name = STR_INIT(4096);
+    utf8_scrub(&name, f.name, strnlen(f.name, 1024));
+    w->source[w->source_n++] = (struct source){ .name = xstrdup(str_peek(&name)),
+                                                .mxc = xstrdup(f.mxc),
+                                                .encrypted = f.encrypted ? json_dup(f.encrypted) : NULL,
+                                                .bytes = f.bytes };
+}
+
+static void add_fetch(struct work *w, const char *event)
+{
+    for (size_t i = 0; i < w->fetch_n; i++)
+        if (strcmp(w->fetch[i], event) == 0)
+            return;
+    if (w->fetch_n < WORK_FETCH_MAX)
+        w->fetch[w->fetch_n++] = xstrdup(event);
+}
+
+static bool needs_mention(const struct work *w)
+{
+    const char *rule = w->c->conf->matrix_mention;
+    return strcmp(rule, "always") == 0 || (strcmp(rule, "groups") == 0 && !w->direct);
+}
+
+/* ---- messages ---- */
+
+/* Where an answer to an event outside of threads goes. */
+static char *own_thread(const struct work *w)
+{
+    const bool can_be_root = w->relation.type == MX_NO_RELATION;
+    return !w->direct && can_be_root && strcmp(w->c->conf->matrix_reply, "thread") == 0 ? xstrdup(w->ev.id) : NULL;
+}
+
+/* *quoted: what a person replied to, when that is known. */
+static int find_thread(struct work *w, bool *is_ours, struct place *quoted, struct err *e)
+{
+    bool found = false;
+    *is_ours = false;
+    if (w->relation.reply_to && matrix_place_get(w->c, w->relation.reply_to, quoted, &found, e) < 0)
+        return -1;
+    if (w->relation.type == MX_THREAD)
+        w->thread = xstrdup(w->relation.target);
+    else if (found)
+        w->thread = quoted->thread ? xstrdup(quoted->thread) : NULL;
+    else
+        w->thread = own_thread(w);
+    if (found && quoted->answers) /* who answers us talks to us */
+        w->mentioned = true;
+    return w->thread ? matrix_thread_known(w->c, w->row->room->id, w->thread, is_ours, e) : 0;
+}
+
+static int decide_message(struct work *w, struct err *e)
+{
+    const struct mx_self self = self_of(w->c);
+    AUTO(place_clear) struct place quoted = { 0 };
+    const enum mx_msgtype what = mx_msgtype(w->content);
+    bool ours = false;
+    if (what != MX_TEXT && what != MX_FILE) /* notices are what programs say */
+        return 0;
+    w->type = CHAT_MESSAGE;
+    w->mentioned = mx_is_mentioned(w->content, &self);
+    if (find_thread(w, &ours, &quoted, e) < 0)
+        return -1;
+    if (!w->mentioned && !ours && needs_mention(w))
+        return 0;
+    if (!needs_mention(w) && !w->direct)
+        w->mentioned = true;
+    w->text = mx_text(w->content, &self, w->relation.reply_to != NULL);
+    work_add_source(w, w->content);
+    if (w->relation.reply_to && !quoted.answers)
+        add_fetch(w, w->relation.reply_to);
+    if (w->relation.type == MX_THREAD && !ours)
+        add_fetch(w, w->relation.target);
+    w->remember = true;
+    return 1;
+}
+
+/* ---- second thoughts ---- */
+
+static int decide_edit(struct work *w, struct err *e)
+{
+    const struct mx_self self = self_of(w->c);
+    AUTO(place_clear) struct place was = { 0 };
+    bool found = false;
+    const struct json *content = json_get(w->content, "m.new_content");
+    if (json_type(content) != JSON_OBJECT || mx_msgtype(content) != MX_TEXT)
+        return 0;
+    if (matrix_place_get(w->c, w->relation.target, &was, &found, e) < 0)
+        return -1;
+    if (found && (!was.by || strcmp(was.by, w->ev.sender) != 0)) /* nobody edits another's words */
+        return 0;
+    w->mentioned = mx_is_mentioned(content, &self);
+    if (!found && !w->mentioned)
+        return 0;
+    w->type = CHAT_EDIT;
+    w->about = xstrdup(w->relation.target);
+    if (found)
+        w->thread = was.thread ? xstrdup(was.thread) : NULL;
+    else if (!w->direct && strcmp(w->c->conf->matrix_reply, "thread") == 0)
+        w->thread = xstrdup(w->relation.target);
+    w->mentioned = true;
+    w->text = mx_text(content, &self, false);
+    return 1;
+}
+
+static int decide_about(struct work *w, enum chat_event_type type, const char *target, struct err *e)
+{
+    AUTO(place_clear) struct place place = { 0 };
+    bool found = false;
+    if (!target || matrix_place_get(w->c, target, &place, &found, e) < 0)
+        return target ? -1 : 0;
+    if (!found)
+        return 0;
+    w->type = type;
+    w->about = xstrdup(place.answers ? place.answers : target);
+    w->thread = place.thread ? xstrdup(place.thread) : NULL;
+    w->text = xstrdup(type == CHAT_REACTION ? w->relation.key : "");
+    return 1;
+}
+
+/* ---- all of it ---- */
+
+int work_decide(struct work *w, struct err *e)
+{
+    const char *type = w->ev.type;
+    if (!mx_matches(w->c->conf->matrix_allow_users, w->ev.sender) || w->row->room->gone)
+        return 0;
+    w->direct = matrix_room_is_direct(w->row->room);
+    w->name = mx_localpart(w->ev.sender);
+    if (strcmp(type, "m.room.redaction") == 0)
+        return decide_about(w, CHAT_DELETE, w->ev.redacts, e);
+    if (w->ev.redacted)
+        return 0;
+    if (strcmp(type, "m.reaction") == 0)
+        return w->relation.key ? decide_about(w, CHAT_REACTION, w->relation.target, e) : 0;
+    if (strcmp(type, "m.room.message") != 0)
+        return 0;
+    return w->relation.type == MX_REPLACE ? decide_edit(w, e) : decide_message(w, e);
+}

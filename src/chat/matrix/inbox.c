@@ -1,0 +1,282 @@
+#include "inbox.h"
+#include <stdio.h>
+#include <string.h>
+#include "ids.h"
+#include "json.h"
+#include "log.h"
+
+enum {
+    BUSY_MAX = 8, /* rooms at a time */
+    ROW_BYTES_MAX = MATRIX_EVENT_MAX + 4096,
+};
+
+static void pump(void *ud);
+
+/* ---- rows ---- */
+
+static struct kept kept_of(const char *key)
+{
+    return (struct kept){ MATRIX_PLATFORM, "pending", key };
+}
+
+static struct row *row_add(struct chat *c, const char *key, const char *room)
+{
+    struct row *row = xcalloc(1, sizeof(*row)), **at = &c->inbox->rows, *last = c->inbox->last;
+    (void)snprintf(row->key, sizeof(row->key), "%s", key);
+    row->room = matrix_room(c, room);
+    if (last && strcmp(last->key, key) < 0) /* nearly always */
+        at = &last->next;
+    while (*at && strcmp((*at)->key, key) < 0)
+        at = &(*at)->next;
+    row->next = *at;
+    *at = row;
+    if (!row->next)
+        c->inbox->last = row;
+    c->inbox->n++;
+    return row;
+}
+
+static int keep_row(struct chat *c, const char *key, const char *room, const char *what, const struct json *value,
+                    struct err *e)
+{
+    AUTO(str_clear) struct str text = STR_INIT(ROW_BYTES_MAX);
+    autojson struct json *j = json_new_object();
+    json_set_str(j, "room", room);
+    json_set(j, what, json_dup(value));
+    json_print(&text, j);
+    if (text.overflow) {
+        log_warn("matrix_event_too_long", KV_S("room", room));
+        return 0;
+    }
+    const struct kept k = kept_of(key);
+    if (store_keep(c->store, &k, str_peek(&text), text.len, e) < 0)
+        return -1;
+    (void)row_add(c, key, room);
+    return 0;
+}
+
+int matrix_pending_add(struct chat *c, const char *room, const struct json *event, struct err *e)
+{
+    char key[40];
+    (void)snprintf(key, sizeof(key), "%016llu", (unsigned long long)++c->seq);
+    return keep_row(c, key, room, "event", event, e);
+}
+
+int matrix_gap_add(struct chat *c, const char *room, const char *from, const char *to, struct err *e)
+{
+    char key[40];
+    autojson struct json *gap = json_new_object();
+    (void)snprintf(key, sizeof(key), "%016llu", (unsigned long long)++c->seq);
+    json_set_str(gap, "from", from);
+    json_set_str(gap, "to", to);
+    log_info("matrix_gap", KV_S("room", room));
+    return keep_row(c, key, room, "gap", gap, e);
+}
+
+int inbox_insert(struct chat *c, const struct row *after, int number, const struct json *event, struct err *e)
+{
+    char key[40];
+    (void)snprintf(key, sizeof(key), "%.16s.%08d", after->key, number);
+    return keep_row(c, key, after->room->id, "event", event, e);
+}
+
+int inbox_row_load(struct row *row, struct chat *c, struct json **out, struct err *e)
+{
+    autofree char *text = NULL;
+    size_t n = 0;
+    const struct kept k = kept_of(row->key);
+    *out = NULL;
+    if (store_kept(c->store, &k, &text, &n, e) < 0)
+        return -1;
+    return text ? json_parse(out, text, n, ROW_BYTES_MAX, e) : 0;
+}
+
+int inbox_row_remove(struct row *row, struct chat *c, struct err *e)
+{
+    const struct kept k = kept_of(row->key);
+    return store_unkeep(c->store, &k, e);
+}
+
+/* ---- what becomes of a row ---- */
+
+static void wake(struct chat *c)
+{
+    loop_defer_cancel(c->loop, pump, c);
+    loop_defer(c->loop, pump, c);
+}
+
+static void not_busy(struct row *row, struct chat *c)
+{
+    row->room->busy = false;
+    c->inbox->busy--;
+    wake(c);
+}
+
+void inbox_row_done(struct row *row, struct chat *c)
+{
+    struct row **at = &c->inbox->rows;
+    while (*at && *at != row)
+        at = &(*at)->next;
+    if (*at)
+        *at = row->next;
+    if (c->inbox->last == row)
+        c->inbox->last = NULL;
+    c->inbox->n--;
+    not_busy(row, c);
+    free(row);
+}
+
+void inbox_row_later(struct row *row, struct chat *c)
+{
+    row->state = ROW_NEW;
+    row->not_before_ms = loop_now_ms(c->loop) + api_backoff_ms(++row->tries);
+    not_busy(row, c);
+}
+
+void inbox_row_park(struct row *row, struct chat *c)
+{
+    row->state = ROW_PARKED;
+    not_busy(row, c);
+}
+
+/* ---- the pump ---- */
+
+static void begin(struct chat *c, struct row *row)
+{
+    struct err e = { 0 };
+    struct json *j = NULL;
+    row->state = ROW_BUSY;
+    row->room->busy = true;
+    c->inbox->busy++;
+    if (inbox_row_load(row, c, &j, &e) < 0) {
+        log_error("matrix_row_unread", KV_S("key", row->key), KV_E(&e));
+        inbox_row_later(row, c);
+    } else if (!j) {
+        inbox_row_done(row, c);
+    } else if (json_get(j, "gap")) {
+        gap_start(c, row, j);
+    } else {
+        work_start(c, row, j);
+    }
+}
+
+static void on_timer(void *ud)
+{
+    struct chat *c = ud;
+    c->inbox->timer = 0;
+    pump(c);
+}
+
+/* The first row of a room that is not parked goes first; one that must wait makes all behind it wait. */
+static bool blocks(const struct row *row, int64_t now, int64_t *next_ms)
+{
+    if (row->not_before_ms <= now)
+        return false;
+    if (row->not_before_ms - now < *next_ms)
+        *next_ms = row->not_before_ms - now;
+    return true;
+}
+
+static struct row *next_row(struct chat *c, int64_t *next_ms)
+{
+    const int64_t now = loop_now_ms(c->loop);
+    struct row *found = NULL;
+    for (struct room *r = c->rooms; r; r = r->next)
+        r->blocked = false;
+    for (struct row *row = c->inbox->rows; row && !found; row = row->next) {
+        if (row->state != ROW_NEW || row->room->busy || row->room->blocked)
+            continue;
+        if (blocks(row, now, next_ms))
+            row->room->blocked = true;
+        else
+            found = row;
+    }
+    return found;
+}
+
+static void pump(void *ud)
+{
+    struct chat *c = ud;
+    int64_t next_ms = INT64_MAX;
+    struct row *row;
+    if (!c->login.up || c->inbox->pumping)
+        return;
+    c->inbox->pumping = true;
+    while (c->inbox->busy < BUSY_MAX && (row = next_row(c, &next_ms)))
+        begin(c, row);
+    c->inbox->pumping = false;
+    loop_cancel(c->loop, c->inbox->timer);
+    c->inbox->timer = next_ms == INT64_MAX ? 0 : loop_after(c->loop, next_ms, on_timer, c);
+}
+
+void matrix_inbox_pump(struct chat *c, bool batch_lost)
+{
+    if (batch_lost)
+        inbox_reload(c);
+    wake(c);
+}
+
+size_t matrix_inbox_depth(const struct chat *c)
+{
+    return c->inbox->n;
+}
+
+/* ---- life ---- */
+
+static int load_row(void *ud, const char *key, const char *value, size_t n)
+{
+    struct chat *c = ud;
+    struct err e = { 0 };
+    autojson struct json *j = NULL;
+    const uint64_t seq = strtoull(key, NULL, 10);
+    for (const struct row *row = c->inbox->busy ? c->inbox->rows : NULL; row; row = row->next)
+        if (strcmp(row->key, key) == 0)
+            return 0;
+    if (json_parse(&j, value, n, ROW_BYTES_MAX, &e) < 0 || !mx_is_room(json_str_or(j, "room", NULL))) {
+        log_error("matrix_row_broken", KV_S("key", key), KV_E(&e));
+        return 0;
+    }
+    (void)row_add(c, key, json_str_or(j, "room", ""));
+    c->seq = seq > c->seq ? seq : c->seq;
+    return 0;
+}
+
+/* What is being worked on stays; the rest is what the store has. */
+void inbox_reload(struct chat *c)
+{
+    struct err e = { 0 };
+    c->inbox->last = NULL;
+    for (struct row **at = &c->inbox->rows; *at;) {
+        struct row *row = *at;
+        if (row->state == ROW_BUSY) {
+            at = &row->next;
+            continue;
+        }
+        *at = row->next;
+        c->inbox->n--;
+        free(row);
+    }
+    const struct kept all = { MATRIX_PLATFORM, "pending", NULL };
+    if (store_kept_each(c->store, &all, load_row, c, &e) < 0)
+        log_error("matrix_inbox_unread", KV_E(&e));
+}
+
+void matrix_inbox_open(struct chat *c)
+{
+    c->inbox = xcalloc(1, sizeof(*c->inbox));
+    c->inbox->c = c;
+    inbox_reload(c);
+}
+
+void matrix_inbox_close(struct chat *c)
+{
+    loop_defer_cancel(c->loop, pump, c);
+    loop_cancel(c->loop, c->inbox->timer);
+    work_free_all(c);
+    while (c->inbox->rows) {
+        struct row *row = c->inbox->rows;
+        c->inbox->rows = row->next;
+        free(row);
+    }
+    free(take(c->inbox));
+}

@@ -1,0 +1,162 @@
+/* matrix.h - private to the Matrix adapter: its parts, and how they call each other. Floor 3.
+ *
+ * A message's way in:   sync.c -> kept as "pending" in one batch with the sync position -> inbox.c: in order, one at a time per
+ *                       room -> (media.c: its files) -> on_event() in one batch that removes the row
+ * and out:              post.c: a post becomes a job of messages -> send.c: uploads, one message at a time per room, under the
+ *                       account's rate limit -> what was sent is kept by its key, so that it is neither repeated nor forgotten
+ *
+ * Rows that are kept (store.h), by kind: login, sync, room, direct, pending, thread, sent, status, ignored. */
+#ifndef MATRIX_H
+#define MATRIX_H
+#include "api.h"
+#include "chat.h"
+#include "conf.h"
+#include "store.h"
+
+#define MATRIX_PLATFORM "matrix"
+/* A key in content of our own: the id of the event that a message answers. */
+#define MATRIX_ANSWERS "org.sandbook.re"
+
+enum {
+    MATRIX_EVENT_MAX = 256 << 10, /* bytes of one event as JSON; servers allow 64 KiB */
+    MATRIX_SYNC_MAX = 64 << 20,
+};
+
+struct room {
+    struct room *next;
+    char *id;
+    bool joined, invited, encrypted, direct; /* direct: the invitation said so */
+    bool gone;                               /* replaced by another: nothing is sent any more */
+    int64_t members;                         /* joined and invited, from the summary; 0: not known */
+    char *inviter, *successor;               /* may be NULL */
+    int tries;                               /* of joining */
+    loop_timer timer;
+    struct chat *chat;
+    bool joining, busy, blocked; /* busy: the inbox works on one of its events; blocked: one of them must wait */
+};
+
+struct login {
+    char *user, *device, *localpart;
+    char *token, *refresh, *client_id, *token_url; /* client_id, token_url: OAuth */
+    int64_t expires_ms;                            /* Unix time; 0: never */
+    int tries;
+    loop_timer timer, refresh_timer;
+    bool up;      /* whoami agreed */
+    bool renewed; /* the token came from a refresh in this life */
+    struct device_grant *grant;
+};
+
+struct inbox;
+struct outbox;
+struct chat {
+    struct loop *loop;
+    const struct conf *conf;
+    struct store *store;
+    const struct chat_events *ev;
+    void *ud;
+    struct api *api;
+    struct login login;
+    struct room *rooms;
+    struct inbox *inbox;
+    struct outbox *outbox;
+    struct media *media; /* transfers */
+    struct json *direct; /* content of m.direct, or NULL */
+    struct json *ignored;
+    char *since, *filter, *display_name; /* since NULL: first sync */
+    uint64_t seq;                        /* of the next pending event */
+    int64_t upload_max;                  /* 0: not known */
+    int sync_tries;
+    loop_timer sync_timer;
+    bool syncing, dead;
+    int64_t good_sync_ms; /* loop time */
+    bool legacy_media;    /* no authenticated media here */
+};
+
+/* ---- login.c: from the configuration to a token that works ---- */
+void matrix_login_start(struct chat *c); /* ends in matrix_sync_start(), or stays down with a log line */
+void matrix_login_stale(void *ud, bool soft_logout);
+void matrix_login_clear(struct login *l);
+/* The account's session is over for good. */
+void matrix_down(struct chat *c, const struct err *e);
+must_check int matrix_login_keep(struct chat *c, struct err *e);
+must_check int matrix_login_load(struct chat *c, bool *found, struct err *e);
+/* ---- device_grant.c: OAuth for a person with a browser ---- */
+void matrix_grant_start(struct chat *c);
+void matrix_grant_refresh(struct chat *c, api_fn *fn);
+void matrix_grant_free(struct device_grant *g);
+void matrix_login_whoami(struct chat *c);
+void matrix_login_again(struct chat *c, const struct err *e); /* later, or never when e says so */
+/* Takes over the tokens of an answer; false: there is none in it. */
+bool matrix_login_tokens(struct chat *c, const struct json *body);
+
+/* ---- rooms.c ---- */
+struct room *matrix_room(struct chat *c, const char *id);      /* made when absent */
+struct room *matrix_room_find(struct chat *c, const char *id); /* NULL: not known */
+must_check int matrix_rooms_load(struct chat *c, struct err *e);
+void matrix_rooms_free(struct chat *c);
+must_check int matrix_room_keep(struct room *r, struct err *e);
+bool matrix_room_is_direct(const struct room *r);
+/* State events in order; *changed is set when the row must be kept. */
+void matrix_room_state(struct room *r, const struct json *event, bool *changed);
+void matrix_room_summary(struct room *r, const struct json *joined, bool *changed);
+/* ---- invites.c ---- */
+void matrix_invite(struct room *r, const struct json *invite);
+void matrix_room_join(struct room *r);
+void matrix_room_leave(struct room *r, const char *why);
+void matrix_invites_resume(struct chat *c);
+void matrix_room_alone(struct room *r);
+void matrix_room_follow(struct room *r);
+
+/* ---- sync.c ---- */
+void matrix_sync_start(struct chat *c);
+bool matrix_is_ignored(const struct chat *c, const char *user);
+
+/* ---- inbox.c: what people said, from the kept row to on_event() ---- */
+void matrix_inbox_open(struct chat *c);
+void matrix_inbox_close(struct chat *c);
+/* Within the sync's batch. take_event: the event's JSON, with its room in it. */
+must_check int matrix_pending_add(struct chat *c, const char *room, const struct json *event, struct err *e);
+must_check int matrix_gap_add(struct chat *c, const char *room, const char *from, const char *to, struct err *e);
+/* After the batch: rows that were added are worked on; batch_lost: they are not there. */
+void matrix_inbox_pump(struct chat *c, bool batch_lost);
+size_t matrix_inbox_depth(const struct chat *c);
+
+/* ---- places.c: what is known of single events and of threads ---- */
+struct place {
+    char *thread, *answers, *by; /* by: whose event; answers: ours only, the question's id; each may be NULL */
+};
+void place_clear(struct place *p);
+/* false: nothing is known of that event. */
+must_check int matrix_place_get(struct chat *c, const char *event, struct place *out, bool *found, struct err *e);
+must_check int matrix_place_keep(struct chat *c, const char *event, const struct place *p, struct err *e);
+/* That thread is one of ours now. */
+must_check int matrix_thread_keep(struct chat *c, const char *room, const char *root, struct err *e);
+must_check int matrix_thread_known(struct chat *c, const char *room, const char *root, bool *known, struct err *e);
+
+/* ---- media.c ---- */
+struct media_get {
+    const char *mxc;
+    int64_t max_bytes;
+};
+/* fd: at 0, the callee's; -1: problem says why, for people. */
+typedef void media_fn(void *ud, int fd, int64_t bytes, const char *problem);
+void matrix_media_get(struct chat *c, const struct media_get *g, media_fn *fn, void *ud);
+struct media_put {
+    const char *path, *name, *type; /* name NULL: not told */
+};
+typedef void media_put_fn(void *ud, const char *mxc, const struct err *e);
+void matrix_media_put(struct chat *c, const struct media_put *p, media_put_fn *fn, void *ud);
+void matrix_media_free(struct chat *c);
+int matrix_temp_file(struct err *e);
+
+/* ---- send.c ---- */
+typedef void matrix_done_fn(void *ud, const struct err *e);
+must_check int matrix_post(struct chat *c, const struct chat_post *p, matrix_done_fn *done, void *ud, struct err *e);
+void matrix_outbox_open(struct chat *c);
+void matrix_outbox_close(struct chat *c);
+void matrix_outbox_pump(struct chat *c);
+/* Nothing more goes there: what waits fails. */
+void matrix_outbox_drop_room(struct chat *c, const char *room);
+void matrix_typing(struct chat *c, const char *room, bool on);
+void matrix_receipt(struct chat *c, const char *room, const char *event, const char *thread);
+#endif

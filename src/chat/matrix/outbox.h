@@ -1,0 +1,73 @@
+/* outbox.h - private to the Matrix adapter's way out.
+ *
+ * A post becomes a job: messages that go to one room one after the other, each under a transaction id made from the post's key, so
+ * that the server shows none twice. How far a job came is kept: after a restart it goes on there. One account has one rate limit:
+ * when the server asks for patience nothing is sent until then, and the pace that it seems to want is remembered. */
+#ifndef MATRIX_OUTBOX_H
+#define MATRIX_OUTBOX_H
+#include "content.h"
+#include "matrix.h"
+
+enum {
+    OUT_MESSAGES_MAX = 64, /* of one job */
+    OUT_TEXT_MAX =
+        32000, /* bytes of a text's content as JSON: people read parts of 16 kB; servers take 64 KiB, an edit has it twice */
+    OUT_PARTS_MAX = 4, /* an answer that needs more is attached as a file */
+};
+
+/* One event to be sent. */
+struct message {
+    struct json *content; /* NULL: a redaction of `target` */
+    char *target;         /* the event that is edited or redacted, else NULL */
+    char *path, *name;    /* of a file to be uploaded first, else NULL */
+    bool text;            /* part of the answer's text: can be amended */
+    bool bare;            /* sent again without its relation */
+};
+
+struct job {
+    struct job *next;
+    struct chat *c;
+    struct room *room;
+    enum chat_post_type type;
+    char *txn, *thread, *reply_to;
+    struct message *messages;
+    size_t n, at;
+    struct json *sent; /* what is kept: {"at", "events": [of texts], "mxc"} */
+    bool durable, busy, failed;
+    int tries;
+    int64_t not_before_ms;
+    matrix_done_fn *done;
+    void *ud;
+};
+
+struct status;
+struct outbox {
+    struct chat *c;
+    struct job *jobs;
+    struct status *statuses;
+    int in_flight;
+    int64_t until_ms, limited_ms; /* nothing before; the last time that the server complained */
+    int64_t pace_ms;              /* from one message to the next; 0: as fast as they come */
+    loop_timer timer;
+    int64_t life_ms; /* makes keys of one life only */
+};
+
+/* ---- post.c: what a post looks like ---- */
+must_check int job_fill(struct job *job, const struct chat_post *p, size_t text_max, struct err *e);
+void message_clear(struct message *m);
+/* A word in place of what could not be sent. */
+void job_replace_with_words(struct job *job, const char *words);
+
+/* ---- send.c ---- */
+/* May a message be sent now? Else *wait_ms says when to ask again. */
+bool outbox_open(struct outbox *o, int64_t *wait_ms);
+void outbox_limited(struct outbox *o, int64_t retry_ms);
+void outbox_put(struct chat *c, const char *room, const char *txn, const struct json *content, const char *redacts,
+                api_fn *fn, void *ud);
+
+/* ---- status.c: the line that tells how a turn is doing ---- */
+void status_post(struct chat *c, const struct chat_post *p);
+void status_pump(struct chat *c);
+void status_load(struct chat *c); /* lines that a crash left behind go */
+void status_free_all(struct chat *c);
+#endif

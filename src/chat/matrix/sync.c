@@ -1,0 +1,284 @@
+/* sync.c - the long poll. What a response brings and the position behind it become durable in one batch; only then is the next one
+ * asked for, because the server forgets what lies behind a position once that is used. A response that could not be
+ * kept is asked for again. */
+#include <string.h>
+#include "ids.h"
+#include "json.h"
+#include "log.h"
+#include "inbox.h"
+
+enum {
+    POLL_MS = 30000,
+    GRACE_MS = 30000,  /* a poll that takes longer than it should by this much is dead */
+    INBOX_HIGH = 5000, /* rows: no more is asked for */
+    INBOX_PAUSE_MS = 2000,
+    MATRIX_TIMELINE = 100,
+};
+
+static const struct kept sync_row = { MATRIX_PLATFORM, "sync", "" };
+static const struct kept direct_row = { MATRIX_PLATFORM, "direct", "" };
+static const struct kept ignored_row = { MATRIX_PLATFORM, "ignored", "" };
+
+static void poll_again(struct chat *c, int64_t ms);
+
+/* ---- account data ---- */
+
+bool matrix_is_ignored(const struct chat *c, const char *user)
+{
+    return json_get(json_get(c->ignored, "ignored_users"), user) != NULL;
+}
+
+static int keep_json(struct chat *c, const struct kept *row, const struct json *j, struct err *e)
+{
+    AUTO(str_clear) struct str text = STR_INIT(MATRIX_EVENT_MAX);
+    json_print(&text, j);
+    return str_check(&text, e) < 0 ? -1 : store_keep(c->store, row, str_peek(&text), text.len, e);
+}
+
+static int load_json(struct chat *c, const struct kept *row, struct json **out, struct err *e)
+{
+    autofree char *text = NULL;
+    size_t n = 0;
+    if (store_kept(c->store, row, &text, &n, e) < 0)
+        return -1;
+    return text ? json_parse(out, text, n, MATRIX_EVENT_MAX, e) : 0;
+}
+
+static int take_account_data(struct chat *c, const struct json *events, struct err *e)
+{
+    for (const struct json *x = json_first(events); x; x = json_next(x)) {
+        const char *type = json_str_or(x, "type", "");
+        const bool direct = strcmp(type, "m.direct") == 0;
+        if (!direct && strcmp(type, "m.ignored_user_list") != 0)
+            continue;
+        struct json **slot = direct ? &c->direct : &c->ignored;
+        json_free(*slot);
+        *slot = json_dup(json_get(x, "content"));
+        if (*slot && keep_json(c, direct ? &direct_row : &ignored_row, *slot, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- rooms ---- */
+
+static bool is_own_join(const struct chat *c, const struct json *event)
+{
+    return strcmp(json_str_or(event, "type", ""), "m.room.member") == 0 &&
+           strcmp(json_str_or(event, "state_key", ""), c->login.user) == 0 &&
+           strcmp(json_str_or(json_get(event, "content"), "membership", ""), "join") == 0;
+}
+
+static int take_timeline(struct room *r, const struct json *events, bool joined, bool *changed, struct err *e)
+{
+    for (const struct json *x = json_first(events); x; x = json_next(x)) {
+        joined = joined || is_own_join(r->chat, x);
+        matrix_room_state(r, x, changed);
+        if (r->chat->since && inbox_wants(r->chat, x, joined) && matrix_pending_add(r->chat, r->id, x, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int take_joined(struct chat *c, const char *id, const struct json *joined, struct err *e)
+{
+    struct room *r = matrix_room(c, id);
+    const struct json *timeline = json_get(joined, "timeline");
+    const bool was_in = r->joined;
+    bool changed = !r->joined;
+    const char *prev = json_str_or(timeline, "prev_batch", NULL);
+    r->joined = true;
+    r->invited = false;
+    for (const struct json *x = json_first(json_get(json_get(joined, "state"), "events")); x; x = json_next(x))
+        matrix_room_state(r, x, &changed);
+    matrix_room_summary(r, joined, &changed);
+    if (json_bool_or(timeline, "limited", false) && c->since && was_in && prev &&
+        matrix_gap_add(c, id, c->since, prev, e) < 0)
+        return -1;
+    if (take_timeline(r, json_get(timeline, "events"), was_in, &changed, e) < 0)
+        return -1;
+    return changed ? matrix_room_keep(r, e) : 0;
+}
+
+static int take_rooms(struct chat *c, const struct json *rooms, struct err *e)
+{
+    const struct json *left = json_get(rooms, "leave"), *asked = json_get(rooms, "invite");
+    for (const struct json *x = json_first(left); x; x = json_next(x)) {
+        struct room *r = matrix_room_find(c, json_key(x));
+        if (!r || (!r->joined && !r->invited))
+            continue;
+        log_info("matrix_room_left", KV_S("room", r->id));
+        r->joined = r->invited = false;
+        matrix_outbox_drop_room(c, r->id);
+        if (matrix_room_keep(r, e) < 0)
+            return -1;
+    }
+    for (const struct json *x = json_first(asked); x; x = json_next(x)) {
+        if (!mx_is_room(json_key(x)))
+            continue;
+        struct room *r = matrix_room(c, json_key(x));
+        matrix_invite(r, x);
+        if (matrix_room_keep(r, e) < 0)
+            return -1;
+    }
+    for (const struct json *x = json_first(json_get(rooms, "join")); x; x = json_next(x))
+        if (mx_is_room(json_key(x)) && take_joined(c, json_key(x), x, e) < 0)
+            return -1;
+    return 0;
+}
+
+/* ---- a response ---- */
+
+static int take_response(struct chat *c, const struct json *body, struct err *e)
+{
+    AUTO(store_batch_end) struct store_batch batch = { 0 };
+    const char *next = NULL;
+    if (json_str(body, "next_batch", &next, e) < 0 || store_batch_begin(&batch, c->store, e) < 0)
+        return -1;
+    if (take_account_data(c, json_get(json_get(body, "account_data"), "events"), e) < 0 ||
+        take_rooms(c, json_get(body, "rooms"), e) < 0)
+        return -1;
+    if (store_keep(c->store, &sync_row, next, strlen(next), e) < 0 || store_batch_commit(&batch, e) < 0)
+        return -1;
+    free(c->since);
+    c->since = xstrdup(next);
+    return 0;
+}
+
+static void after_response(struct chat *c, const struct json *body)
+{
+    matrix_invites_resume(c);
+    for (const struct json *x = json_first(json_get(json_get(body, "rooms"), "join")); x; x = json_next(x)) {
+        struct room *r = matrix_room_find(c, json_key(x));
+        if (r)
+            matrix_room_alone(r);
+    }
+}
+
+static void forget_position(struct chat *c)
+{
+    struct err e = { 0 };
+    log_warn("matrix_position_lost", KV_S("user", c->login.user));
+    free(take(c->since));
+    if (store_unkeep(c->store, &sync_row, &e) < 0)
+        log_error("matrix_position_not_forgotten", KV_E(&e));
+    poll_again(c, api_backoff_ms(1));
+}
+
+static void on_sync(void *ud, const struct api_answer *a)
+{
+    struct chat *c = ud;
+    struct err e = a->err;
+    c->syncing = false;
+    if (c->dead)
+        return;
+    if (a->status == 400 && c->since && e.kind == ERR_REFUSED) {
+        forget_position(c);
+        return;
+    }
+    if (e.kind == ERR_NONE && take_response(c, a->body, &e) == 0) {
+        c->sync_tries = 0;
+        c->good_sync_ms = loop_now_ms(c->loop);
+        matrix_inbox_pump(c, false);
+        after_response(c, a->body);
+        poll_again(c, 0);
+        return;
+    }
+    if (a->err.kind == ERR_NONE)
+        matrix_inbox_pump(c, true);
+    const int64_t backoff = api_backoff_ms(++c->sync_tries);
+    log_warn("matrix_sync_failed", KV_I("try", c->sync_tries), KV_E(&e));
+    poll_again(c, e.retry_ms > backoff ? e.retry_ms : backoff);
+}
+
+static void poll_now(void *ud)
+{
+    struct chat *c = ud;
+    c->sync_timer = 0;
+    if (c->syncing || c->dead)
+        return;
+    if (matrix_inbox_depth(c) > INBOX_HIGH) {
+        poll_again(c, INBOX_PAUSE_MS);
+        return;
+    }
+    const int64_t ms = c->since && c->good_sync_ms ? POLL_MS : 0;
+    autofree char *since = c->since ? mx_escape(c->since) : NULL, *filter = mx_escape(c->filter);
+    autofree char *path = xasprintf("/_matrix/client/v3/sync?filter=%s&timeout=%lld&set_presence=offline%s%s", filter,
+                                    (long long)ms, since ? "&since=" : "", since ? since : "");
+    c->syncing = true;
+    const struct api_request r = {
+        .method = "GET", .path = path, .timeout_ms = since ? ms + GRACE_MS : 10 * GRACE_MS, .max_bytes = MATRIX_SYNC_MAX
+    };
+    api_start(c->api, &r, on_sync, c);
+}
+
+static void poll_again(struct chat *c, int64_t ms)
+{
+    loop_cancel(c->loop, c->sync_timer);
+    c->sync_timer = loop_after(c->loop, ms, poll_now, c);
+}
+
+/* ---- the beginning ---- */
+
+static void set_list(struct json *obj, const char *key, const char *const *words)
+{
+    struct json *list = json_new_array();
+    for (; *words; words++)
+        json_push(list, json_new_string(*words));
+    json_set(obj, key, list);
+}
+
+static struct json *nothing(void)
+{
+    static const char *const all[] = { "*", NULL };
+    struct json *j = json_new_object();
+    set_list(j, "not_types", all);
+    return j;
+}
+
+static struct json *lazy(int64_t limit)
+{
+    struct json *j = json_new_object();
+    if (limit)
+        json_set_int(j, "limit", limit);
+    json_set_bool(j, "lazy_load_members", true);
+    return j;
+}
+
+/* Given in the request itself: one upload less, and never out of date. */
+static char *filter_text(void)
+{
+    static const char *const kinds[] = { "m.direct", "m.ignored_user_list", NULL };
+    autojson struct json *j = json_new_object();
+    struct json *room = json_new_object(), *data = json_new_object();
+    struct str text = STR_INIT(4096);
+    set_list(data, "types", kinds);
+    json_set(j, "presence", nothing());
+    json_set(j, "account_data", data);
+    json_set_bool(room, "include_leave", false);
+    json_set(room, "ephemeral", nothing());
+    json_set(room, "account_data", nothing());
+    json_set(room, "state", lazy(0));
+    json_set(room, "timeline", lazy(MATRIX_TIMELINE));
+    json_set(j, "room", room);
+    json_print(&text, j);
+    return str_take(&text);
+}
+
+void matrix_sync_start(struct chat *c)
+{
+    struct err e = { 0 };
+    size_t n = 0;
+    free(c->since);
+    free(c->filter);
+    c->filter = filter_text();
+    if (store_kept(c->store, &sync_row, &c->since, &n, &e) < 0 || load_json(c, &direct_row, &c->direct, &e) < 0 ||
+        load_json(c, &ignored_row, &c->ignored, &e) < 0) {
+        matrix_down(c, &e);
+        return;
+    }
+    matrix_invites_resume(c);
+    matrix_inbox_pump(c, false);
+    matrix_outbox_pump(c);
+    poll_again(c, 0);
+}

@@ -1,0 +1,212 @@
+/* work.c - one event from its row to on_event(): decided, its files fetched, delivered in one batch that removes the row. */
+#include "work.h"
+#include <string.h>
+#include "ids.h"
+#include "json.h"
+#include "log.h"
+
+static void next_step(struct work *w);
+
+/* ---- life ---- */
+
+static void work_free(struct work *w)
+{
+    struct work **at = &w->c->inbox->work;
+    while (*at != w)
+        at = &(*at)->next;
+    *at = w->next;
+    for (size_t i = 0; i < w->fetch_n; i++)
+        free(w->fetch[i]);
+    for (size_t i = 0; i < w->file_n; i++) {
+        if (w->file[i].fd >= 0)
+            (void)close(w->file[i].fd);
+        free(w->problem[i]);
+    }
+    for (size_t i = 0; i < w->source_n; i++) {
+        free(w->source[i].name);
+        free(w->source[i].mxc);
+        json_free(w->source[i].encrypted);
+    }
+    json_free(w->j);
+    free(w->about);
+    free(w->thread);
+    free(w->text);
+    free(w->name);
+    free(w);
+}
+
+void work_free_all(struct chat *c)
+{
+    while (c->inbox->work)
+        work_free(c->inbox->work);
+}
+
+static void later(struct work *w, const struct err *e)
+{
+    struct chat *c = w->c;
+    struct row *row = w->row;
+    log_warn("matrix_event_waits", KV_S("event", w->ev.id), KV_E(e));
+    work_free(w);
+    inbox_row_later(row, c);
+}
+
+static void finished(struct work *w)
+{
+    struct chat *c = w->c;
+    struct row *row = w->row;
+    work_free(w);
+    inbox_row_done(row, c);
+}
+
+static void drop(struct work *w)
+{
+    struct err e = { 0 };
+    if (inbox_row_remove(w->row, w->c, &e) < 0)
+        later(w, &e);
+    else
+        finished(w);
+}
+
+/* ---- the end: delivered ---- */
+
+static int report(struct work *w)
+{
+    const struct chat_event ev = {
+        .type = w->type,
+        .id = w->ev.id,
+        .about = w->about,
+        .room = w->row->room->id,
+        .thread = w->thread,
+        .sender = w->ev.sender,
+        .name = w->name,
+        .text = w->text,
+        .direct = w->direct,
+        .mentioned = w->mentioned,
+        .files = w->file,
+        .file_n = w->file_n,
+        .sent_ms = w->ev.sent_ms,
+    };
+    return w->c->ev->on_event(w->c->ud, w->c, &ev);
+}
+
+static int keep_place(struct work *w, struct err *e)
+{
+    const struct place place = { .thread = w->thread, .by = xstrdup(w->ev.sender) };
+    const int rc = matrix_place_keep(w->c, w->ev.id, &place, e);
+    free(place.by);
+    if (rc < 0 || !w->thread)
+        return rc;
+    return matrix_thread_keep(w->c, w->row->room->id, w->thread, e);
+}
+
+static int deliver_all(struct work *w, struct err *e)
+{
+    AUTO(store_batch_end) struct store_batch batch = { 0 };
+    if (store_batch_begin(&batch, w->c->store, e) < 0)
+        return -1;
+    if (report(w) < 0)
+        return err_set(e, ERR_STORE, "the event was not taken");
+    if ((w->remember && keep_place(w, e) < 0) || inbox_row_remove(w->row, w->c, e) < 0)
+        return -1;
+    return store_batch_commit(&batch, e);
+}
+
+static void deliver(struct work *w)
+{
+    struct err e = { 0 };
+    if (deliver_all(w, &e) < 0) {
+        later(w, &e);
+        return;
+    }
+    if (w->remember) {
+        matrix_receipt(w->c, w->row->room->id, w->ev.id, w->relation.type == MX_THREAD ? w->relation.target : NULL);
+        if (w->text && *w->text)
+            matrix_typing(w->c, w->row->room->id, true);
+    }
+    finished(w);
+}
+
+/* ---- its files ---- */
+
+static void add_file(struct work *w, int fd, int64_t bytes, const char *problem)
+{
+    const size_t i = w->file_n++;
+    w->problem[i] = problem ? xstrdup(problem) : NULL;
+    w->file[i] = (struct chat_file){ .name = w->source[i].name, .fd = fd, .bytes = bytes, .problem = w->problem[i] };
+}
+
+static void on_file(void *ud, int fd, int64_t bytes, const char *problem)
+{
+    struct work *w = ud;
+    add_file(w, fd, bytes, problem);
+    next_step(w);
+}
+
+static void get_file(struct work *w)
+{
+    const struct source *s = &w->source[w->file_n];
+    const struct media_get g = { .mxc = s->mxc, .max_bytes = w->c->conf->upload_max_bytes };
+    if (s->bytes > g.max_bytes) {
+        autofree char *problem = xasprintf("it is larger than %lld MB", (long long)(g.max_bytes >> 20));
+        on_file(w, -1, 0, problem);
+        return;
+    }
+    matrix_media_get(w->c, &g, on_file, w);
+}
+
+/* ---- files of events that it points to ---- */
+
+static void on_fetched(void *ud, const struct api_answer *a)
+{
+    struct work *w = ud;
+    struct mx_event ev;
+    if (err_retryable(&a->err)) {
+        later(w, &a->err);
+        return;
+    }
+    w->fetched++;
+    if (mx_event_read(&ev, a->body) && strcmp(ev.type, "m.room.message") == 0 && !ev.redacted &&
+        strcmp(ev.sender, w->c->login.user) != 0)
+        work_add_source(w, ev.content);
+    next_step(w);
+}
+
+static void fetch(struct work *w)
+{
+    autofree char *room = mx_escape(w->row->room->id), *event = mx_escape(w->fetch[w->fetched]);
+    autofree char *path = xasprintf("/_matrix/client/v3/rooms/%s/event/%s", room, event);
+    api_start(w->c->api, &(struct api_request){ .method = "GET", .path = path }, on_fetched, w);
+}
+
+static void next_step(struct work *w)
+{
+    if (w->fetched < w->fetch_n)
+        fetch(w);
+    else if (w->file_n < w->source_n)
+        get_file(w);
+    else
+        deliver(w);
+}
+
+/* ---- the beginning ---- */
+
+void work_start(struct chat *c, struct row *row, struct json *take_row)
+{
+    struct err e = { 0 };
+    struct work *w = xcalloc(1, sizeof(*w));
+    *w = (struct work){ .next = c->inbox->work, .c = c, .row = row, .j = take_row };
+    c->inbox->work = w;
+    if (!mx_event_read(&w->ev, json_get(w->j, "event"))) {
+        drop(w);
+        return;
+    }
+    w->content = w->ev.content;
+    mx_relation_read(&w->relation, json_get(w->content, "m.relates_to"));
+    const int rc = work_decide(w, &e);
+    if (rc < 0)
+        later(w, &e);
+    else if (rc == 0)
+        drop(w);
+    else
+        next_step(w);
+}

@@ -1,0 +1,41 @@
+/* work.h - private to the way in: one event from its row to on_event(). */
+#ifndef MATRIX_WORK_H
+#define MATRIX_WORK_H
+#include "inbox.h"
+
+enum { WORK_FILES_MAX = 16, WORK_FETCH_MAX = 2 };
+
+struct source {
+    char *name, *mxc;
+    struct json *encrypted; /* NULL: plain */
+    int64_t bytes;
+};
+
+struct work {
+    struct work *next;
+    struct chat *c;
+    struct row *row;
+    struct json *j;              /* the row */
+    struct mx_event ev;          /* borrowed from j */
+    struct mx_relation relation; /* the same */
+    const struct json *content;  /* what counts: of an edit the new one */
+    /* what on_event() gets */
+    enum chat_event_type type;
+    char *about, *thread, *text, *name;
+    bool direct, mentioned;
+    bool remember; /* its place is kept: it was for us */
+    /* events that may carry a file of the question's: the one quoted, the thread's first */
+    char *fetch[WORK_FETCH_MAX];
+    size_t fetch_n, fetched;
+    struct source source[WORK_FILES_MAX];
+    size_t source_n;
+    struct chat_file file[WORK_FILES_MAX];
+    char *problem[WORK_FILES_MAX];
+    size_t file_n;
+};
+
+/* ---- gate.c: what is it, and is it for us? ---- */
+/* 1: deliver what is filled in; 0: not for us; -1: the store. */
+must_check int work_decide(struct work *w, struct err *e);
+void work_add_source(struct work *w, const struct json *content);
+#endif

@@ -1,0 +1,129 @@
+"""The daemon under test as a Matrix bot."""
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/scenario"))
+from sandbook import PROGRAM  # noqa: E402
+from synapse import Person, Synapse  # noqa: E402
+
+
+def call(code: str) -> dict:
+    return {"calls": [{"name": "run_python", "args": {"code": code}}]}
+
+
+class Bot:
+    """One data folder; start() and kill() are lives of the daemon on it."""
+
+    def __init__(self, server: Synapse, answers: list[dict], url: str | None = None, **settings: str) -> None:
+        self.server, self.account = server, server.register("bot")
+        self.user = self.account.user
+        self.folder = Path(tempfile.mkdtemp(prefix="sandbook-bot-"))
+        self.recording = self.folder / "replay.jsonl"
+        self.recording.write_text("".join(json.dumps(a) + "\n" for a in answers))
+        password = self.folder / "password"
+        password.write_text(self.account.password)
+        password.chmod(0o600)
+        rows = {"homeserver": url or server.url, "user": self.user, "password_file": str(password)} | settings
+        rows = {k: v for k, v in rows.items() if v}
+        self.conf = self.folder / "conf"
+        model = f"[agent]\nmodel = recorded\n[model recorded]\ndialect = replay\nurl = {self.recording}\n" if answers else ""
+        self.conf.write_text(f"[service]\ndata_dir = {self.folder}/data\nlog_level = debug\n{model}[matrix]\n" +
+                             "".join(f"{k} = {v}\n" for k, v in rows.items()))
+        self.log: list[str] = []
+        self.came = threading.Condition()
+        self.process: subprocess.Popen | None = None
+
+    def start(self, wait: str = "matrix_logged_in") -> "Bot":
+        self.process = subprocess.Popen([PROGRAM, "run", "-c", str(self.conf)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                        stdout=subprocess.DEVNULL, text=True)
+        begun = len(self.log)
+        threading.Thread(target=self._read, args=(self.process,), daemon=True).start()
+        if wait:
+            self.logged(wait, begun)
+        return self
+
+    def _read(self, process: subprocess.Popen) -> None:
+        for line in process.stderr:
+            with self.came:
+                self.log.append(line.rstrip("\n"))
+                self.came.notify_all()
+        with self.came:
+            self.log.append("(ended)")
+            self.came.notify_all()
+
+    def logged(self, word: str, since: int = 0, seconds: float = 90) -> str:
+        """The first line with that word, waiting for it."""
+        def found() -> str | None:
+            return next((line for line in self.log[since:] if word in line), None)
+        with self.came:
+            if not self.came.wait_for(lambda: found() or "(ended)" in self.log[since:], seconds) or not found():
+                raise AssertionError(f"{word} was not logged:\n" + "\n".join(self.log[-40:]))
+            return found()
+
+    def kill(self) -> None:
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(signal.SIGKILL)
+        if self.process:
+            self.process.wait(60)
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(60)
+
+    def close(self) -> None:
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Case(unittest.TestCase):
+    """A test file shares one Synapse; each test has people and rooms of its own."""
+    server: Synapse
+    extra = ""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.server = Synapse(cls.extra)
+        cls.addClassCleanup(cls.server.close)
+
+    def bot(self, *answers: dict, start: bool = True, **settings: str) -> Bot:
+        bot = Bot(self.server, list(answers), **settings)
+        self.addCleanup(bot.close)
+        return bot.start() if start else bot
+
+    def person(self, name: str = "ann") -> Person:
+        return self.server.register(name)
+
+    def group(self, bot: Bot, *people: Person, **options: object) -> tuple[Person, str]:
+        """A room of three, the bot in it."""
+        ann = people[0] if people else self.person()
+        others = people[1:] or (self.person("bea"),)
+        room = ann.room(bot.user, *(p.user for p in others), **options)
+        for p in others:
+            p.call("POST", p.at(room, "join"), {})
+        self.until_joined(ann, room, bot)
+        return ann, room
+
+    def until_joined(self, ann: Person, room: str, bot: Bot) -> None:
+        ann.until(room, lambda e: e["type"] == "m.room.member" and e["state_key"] == bot.user and e["content"]["membership"] == "join")
+
+    def direct(self, bot: Bot) -> tuple[Person, str]:
+        ann = self.person()
+        room = ann.room(bot.user, is_direct=True, preset="trusted_private_chat")
+        self.until_joined(ann, room, bot)
+        return ann, room
+
+    def answer(self, ann: Person, room: str, bot: Bot, question: str | None = None) -> dict:
+        return ann.until(room, lambda e: is_answer(e, bot, question))
+
+
+def is_answer(event: dict, bot: Bot, question: str | None = None) -> bool:
+    return (event["sender"] == bot.user and event["type"] == "m.room.message" and event["content"].get("msgtype") == "m.text" and
+            (question is None or event["content"].get("org.sandbook.re") == question))
