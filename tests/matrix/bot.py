@@ -38,29 +38,32 @@ class Bot:
         self.conf.write_text(f"[service]\ndata_dir = {self.folder}/data\nlog_level = debug\n{model}[matrix]\n" +
                              "".join(f"{k} = {v}\n" for k, v in rows.items()))
         self.log: list[str] = []
+        self.life = 0
         self.came = threading.Condition()
         self.process: subprocess.Popen | None = None
 
     def start(self, wait: str = "matrix_logged_in") -> "Bot":
         self.process = subprocess.Popen([PROGRAM, "run", "-c", str(self.conf)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                         stdout=subprocess.DEVNULL, text=True)
-        begun = len(self.log)
+        begun = self.life = len(self.log)
         threading.Thread(target=self._read, args=(self.process,), daemon=True).start()
         if wait:
             self.logged(wait, begun)
         return self
 
     def _read(self, process: subprocess.Popen) -> None:
-        for line in process.stderr:
+        for line in process.stderr or ():
             with self.came:
                 self.log.append(line.rstrip("\n"))
                 self.came.notify_all()
+        process.stderr.close()
         with self.came:
             self.log.append("(ended)")
             self.came.notify_all()
 
-    def logged(self, word: str, since: int = 0, seconds: float = 90) -> str:
-        """The first line with that word, waiting for it."""
+    def logged(self, word: str, since: int | None = None, seconds: float = 90) -> str:
+        """The first line with that word in this life, waiting for it."""
+        since = self.life if since is None else since
         def found() -> str | None:
             return next((line for line in self.log[since:] if word in line), None)
         with self.came:

@@ -7,6 +7,7 @@
 
 enum {
     BUSY_MAX = 8, /* rooms at a time */
+    AT_ONCE = 64, /* rows, then the loop has its turn */
     ROW_BYTES_MAX = MATRIX_EVENT_MAX + 4096,
 };
 
@@ -126,6 +127,39 @@ void inbox_row_done(struct row *row, struct chat *c)
     free(row);
 }
 
+/* Most events are not for us: their rows go together. A crash before that only brings them here once more. */
+void inbox_row_drop(struct row *row, struct chat *c)
+{
+    struct inbox *in = c->inbox;
+    in->dropped = xgrow(in->dropped, &in->dropped_cap, in->dropped_n + 1, sizeof(*in->dropped));
+    memcpy(in->dropped[in->dropped_n++], row->key, sizeof(row->key));
+    inbox_row_done(row, c);
+}
+
+static int remove_dropped(struct chat *c, struct err *e)
+{
+    AUTO(store_batch_end) struct store_batch batch = { 0 };
+    if (store_batch_begin(&batch, c->store, e) < 0)
+        return -1;
+    for (size_t i = 0; i < c->inbox->dropped_n; i++) {
+        const struct kept k = kept_of(c->inbox->dropped[i]);
+        if (store_unkeep(c->store, &k, e) < 0)
+            return -1;
+    }
+    return store_batch_commit(&batch, e);
+}
+
+static void flush_dropped(struct chat *c)
+{
+    struct err e = { 0 };
+    if (!c->inbox->dropped_n)
+        return;
+    if (remove_dropped(c, &e) < 0)
+        log_error("matrix_rows_not_removed", KV_E(&e)); /* again with the next ones */
+    else
+        c->inbox->dropped_n = 0;
+}
+
 void inbox_row_later(struct row *row, struct chat *c)
 {
     row->state = ROW_NEW;
@@ -202,9 +236,10 @@ static void pump(void *ud)
     if (!c->login.up || c->inbox->pumping)
         return;
     c->inbox->pumping = true;
-    while (c->inbox->busy < BUSY_MAX && (row = next_row(c, &next_ms)))
+    for (int n = 0; n < AT_ONCE && c->inbox->busy < BUSY_MAX && (row = next_row(c, &next_ms)); n++)
         begin(c, row);
     c->inbox->pumping = false;
+    flush_dropped(c);
     loop_cancel(c->loop, c->inbox->timer);
     c->inbox->timer = next_ms == INT64_MAX ? 0 : loop_after(c->loop, next_ms, on_timer, c);
 }
@@ -278,5 +313,6 @@ void matrix_inbox_close(struct chat *c)
         c->inbox->rows = row->next;
         free(row);
     }
+    free(c->inbox->dropped);
     free(take(c->inbox));
 }

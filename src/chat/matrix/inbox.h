@@ -25,6 +25,8 @@ struct inbox {
     loop_timer timer;
     struct work *work; /* all that runs */
     bool pumping;
+    char (*dropped)[40]; /* keys of rows that are worked off, still in the store */
+    size_t dropped_n, dropped_cap;
 };
 
 /* The row's JSON, or NULL when there is none (any more). The caller frees. */
@@ -32,6 +34,8 @@ must_check int inbox_row_load(struct row *row, struct chat *c, struct json **out
 must_check int inbox_row_remove(struct row *row, struct chat *c, struct err *e); /* from the store */
 /* The row was worked off, and is gone from the store too. */
 void inbox_row_done(struct row *row, struct chat *c);
+/* The row was of no interest: gone from the store soon. */
+void inbox_row_drop(struct row *row, struct chat *c);
 /* Not now: again after a while, and nothing else of that room before. */
 void inbox_row_later(struct row *row, struct chat *c);
 /* Again only when inbox_unpark() says so; the room goes on. */

@@ -170,6 +170,7 @@ static void on_sync(void *ud, const struct api_answer *a)
     struct chat *c = ud;
     struct err e = a->err;
     c->syncing = false;
+    log_debug("matrix_synced", KV_I("status", a->status), KV_I("bytes", a->bytes));
     if (c->dead)
         return;
     if (a->status == 400 && c->since && e.kind == ERR_REFUSED) {

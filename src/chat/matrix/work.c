@@ -60,11 +60,10 @@ static void finished(struct work *w)
 
 static void drop(struct work *w)
 {
-    struct err e = { 0 };
-    if (inbox_row_remove(w->row, w->c, &e) < 0)
-        later(w, &e);
-    else
-        finished(w);
+    struct chat *c = w->c;
+    struct row *row = w->row;
+    work_free(w);
+    inbox_row_drop(row, c);
 }
 
 /* ---- the end: delivered ---- */
