@@ -73,7 +73,8 @@ static void on_envelope(void *ud, uint64_t link, const struct json *envelope)
     struct chat *c = ud;
     const char *type = json_str_or(envelope, "type", ""), *id = json_str_or(envelope, "envelope_id", "");
     AUTO(str_clear) struct str text = STR_INIT(PAYLOAD_MAX);
-    if (strcmp(type, "events_api") != 0) { /* buttons and commands: nothing of ours, but their people see an error otherwise */
+    if (strcmp(type, "events_api") !=
+        0) { /* buttons and commands: nothing of ours, but their people see an error otherwise */
         slack_links_ack(c->links, link, id);
         return;
     }
@@ -208,7 +209,8 @@ static void greet(struct chat *c, struct slack_team *team, const char *channel)
     slack_form_add(&form, "text",
                    "Hello. Mention me in a thread with a file in it and ask; I run code on it and answer there.");
     (void)slack_api_start(
-        c->api, &(struct slack_request){ .method = "chat.postMessage", .team = team, .channel = channel, .form = &form },
+        c->api,
+        &(struct slack_request){ .method = "chat.postMessage", .team = team, .channel = channel, .form = &form },
         ignore_reply, c);
 }
 
@@ -297,7 +299,8 @@ static int read_secrets(struct chat *c, struct err *e)
         return err_wrap(e, "slack.app_token_file");
     if (c->app_token && strncmp(c->app_token, "xapp-", 5) != 0)
         return err_set(e, ERR_CONFIG, "slack.app_token_file holds no app-level token (xapp-...)");
-    if (*conf->slack_signing_secret_file && conf_read_secret(&c->signing_secret, conf->slack_signing_secret_file, e) < 0)
+    if (*conf->slack_signing_secret_file &&
+        conf_read_secret(&c->signing_secret, conf->slack_signing_secret_file, e) < 0)
         return err_wrap(e, "slack.signing_secret_file");
     return 0;
 }

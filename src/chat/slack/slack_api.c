@@ -11,7 +11,7 @@ enum {
     CONNECT_MS = 10000,
     TOTAL_MS = 30000,
     ANSWER_MAX = 4 << 20,
-    ASKED_MS = 30000,       /* a limit without a time */
+    ASKED_MS = 30000, /* a limit without a time */
     ASKED_MAX_MS = 600000,
     RENEWAL_MS = 500,
 };

@@ -4,8 +4,8 @@
 #include "slack_text.h"
 
 enum {
-    PAYLOAD_MAX = 11500, /* bytes of one message's blocks as JSON; Slack refuses at about 13,200 characters */
-    BLOCKS_MAX = 45,     /* 50 */
+    PAYLOAD_MAX = 11500,  /* bytes of one message's blocks as JSON; Slack refuses at about 13,200 characters */
+    BLOCKS_MAX = 45,      /* 50 */
     TEXT_PART_MAX = 3700, /* bytes of a text-only message; above 4,000 characters Slack splits it anywhere */
     NOTIFY_MAX = 300,
     RECEIPT_BYTES = 1500,
@@ -22,7 +22,7 @@ struct rich {
     struct json *elements; /* of the open rich_text; NULL: none */
     struct json *inline_;  /* of the open section; NULL: none */
     enum slack_rung rung;
-    size_t tables, refused; /* refused: blocks that Slack would not take in one message */
+    size_t tables, refused;      /* refused: blocks that Slack would not take in one message */
     struct slack_layout *layout; /* where whole tables go; NULL: only measuring */
 };
 

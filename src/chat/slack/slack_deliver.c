@@ -277,12 +277,10 @@ static void ask_replies(struct item *it)
     slack_form_add(&form, "ts", it->ev.root);
     slack_form_add(&form, "latest", it->ev.ts);
     slack_form_add_int(&form, "limit", 200);
-    it->call = slack_api_start(it->room->in->c.api,
-                               &(struct slack_request){ .method = "conversations.replies",
-                                                        .team = it->team,
-                                                        .form = &form,
-                                                        .tries = 2 },
-                               on_replies, it);
+    it->call = slack_api_start(
+        it->room->in->c.api,
+        &(struct slack_request){ .method = "conversations.replies", .team = it->team, .form = &form, .tries = 2 },
+        on_replies, it);
 }
 
 /* ---- names ---- */
@@ -404,9 +402,8 @@ static void files_of(const struct item *it, struct chat_file *out)
     for (size_t i = 0; i < it->file_n; i++) {
         const struct item_file *f = &it->file[i];
         const bool had = f->fd >= 0 && lseek(f->fd, 0, SEEK_SET) == 0; /* it may be the second try */
-        out[i] = (struct chat_file){
-            .name = f->name, .fd = had ? f->fd : -1, .bytes = f->bytes, .problem = f->problem
-        };
+        out[i] =
+            (struct chat_file){ .name = f->name, .fd = had ? f->fd : -1, .bytes = f->bytes, .problem = f->problem };
     }
 }
 
@@ -428,7 +425,9 @@ static void hand_over(struct item *it)
                                     .room = it->room->name,
                                     .thread = thread,
                                     .sender = ev->user ? ev->user : "?",
-                                    .name = name ? name : ev->user ? ev->user : "?",
+                                    .name = name       ? name
+                                            : ev->user ? ev->user
+                                                       : "?",
                                     .text = text,
                                     .direct = dm,
                                     .mentioned = ev->mentioned,

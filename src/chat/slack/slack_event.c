@@ -236,10 +236,14 @@ static const struct {
     const char *type;
     void (*read)(struct slack_event *out, const struct json *event, const struct slack_self *self);
 } readers[] = {
-    { "agent_session_stopped", read_stop }, { "app_home_opened", read_home },
-    { "app_mention", read_mention },        { "app_uninstalled", read_gone },
-    { "channel_id_changed", read_moved },   { "member_joined_channel", read_joined },
-    { "message", read_message },            { "reaction_added", read_reaction },
+    { "agent_session_stopped", read_stop },
+    { "app_home_opened", read_home },
+    { "app_mention", read_mention },
+    { "app_uninstalled", read_gone },
+    { "channel_id_changed", read_moved },
+    { "member_joined_channel", read_joined },
+    { "message", read_message },
+    { "reaction_added", read_reaction },
     { "tokens_revoked", read_gone },
 };
 

@@ -211,7 +211,7 @@ static void on_info(void *ud, const struct slack_reply *r)
     }
     if (r->err || json_type(file) != JSON_OBJECT) {
         tell(f, r->error && strcmp(r->error, "file_not_found") == 0 ? "it is not visible to this bot"
-                                                                   : "Slack does not say where it is");
+                                                                    : "Slack does not say where it is");
         return;
     }
     struct json *copy = json_dup(file);
@@ -225,8 +225,8 @@ static void ask_info(struct slack_fetch *f)
     AUTO(str_clear) struct str form = STR_INIT(SLACK_FORM_MAX);
     f->asked = true;
     slack_form_add(&form, "file", json_str_or(f->file, "id", ""));
-    f->info = slack_api_start(f->c.api, &(struct slack_request){ .method = "files.info", .team = f->team, .form = &form },
-                              on_info, f);
+    f->info = slack_api_start(
+        f->c.api, &(struct slack_request){ .method = "files.info", .team = f->team, .form = &form }, on_info, f);
 }
 
 /* NULL: it can be downloaded. */
@@ -263,8 +263,8 @@ static void decide(void *ud)
     f->timer = 0;
     const char *problem = refusal(f);
     const char *url = json_str_or(f->file, "url_private_download", json_str_or(f->file, "url_private", NULL));
-    const bool vague = !url || !json_get(f->file, "size") ||
-                       strcmp(json_str_or(f->file, "file_access", ""), "check_file_info") == 0;
+    const bool vague =
+        !url || !json_get(f->file, "size") || strcmp(json_str_or(f->file, "file_access", ""), "check_file_info") == 0;
     if (problem)
         tell(f, problem);
     else if (vague && !f->asked && json_str_or(f->file, "id", NULL))

@@ -27,7 +27,8 @@ bool slack_signature_is_right(const char *secret, const char *timestamp, const c
     AUTO(str_clear) struct str base = STR_INIT(n + 64);
     str_printf(&base, "v0:%s:", timestamp);
     str_add(&base, body, n);
-    if (!HMAC(EVP_sha256(), secret, (int)strlen(secret), (const unsigned char *)str_peek(&base), base.len, mac, &mac_n) ||
+    if (!HMAC(EVP_sha256(), secret, (int)strlen(secret), (const unsigned char *)str_peek(&base), base.len, mac,
+              &mac_n) ||
         mac_n != 32)
         return false;
     for (size_t i = 0; i < 32; i++)
@@ -49,7 +50,9 @@ static char *unescape(const char *text, size_t n)
     size_t len = 0;
     for (size_t i = 0; i < n; i++) {
         const bool hex = text[i] == '%' && i + 2 < n && hex_digit(text[i + 1]) >= 0 && hex_digit(text[i + 2]) >= 0;
-        out[len++] = hex ? (char)(hex_digit(text[i + 1]) << 4 | hex_digit(text[i + 2])) : text[i] == '+' ? ' ' : text[i];
+        out[len++] = hex              ? (char)(hex_digit(text[i + 1]) << 4 | hex_digit(text[i + 2]))
+                     : text[i] == '+' ? ' '
+                                      : text[i];
         i += hex ? 2 : 0;
     }
     return out;

@@ -27,7 +27,7 @@ struct item {
     struct json *payload;
     struct slack_event ev; /* borrows from payload */
     struct slack_team *team;
-    bool first;               /* the bot's first mention in a thread that others began: what was said there is read */
+    bool first; /* the bot's first mention in a thread that others began: what was said there is read */
     struct slack_call *call;
     struct slack_fetch *fetch;
     struct json *files; /* objects still to be fetched, all of them */

@@ -42,7 +42,10 @@ static const struct {
 };
 
 static const struct rate rates[] = {
-    [2] = { 3750, 5 }, [3] = { 1500, 10 }, [4] = { 750, 20 }, [5] = { 100, 50 },
+    [2] = { 3750, 5 },
+    [3] = { 1500, 10 },
+    [4] = { 750, 20 },
+    [5] = { 100, 50 },
 };
 static const struct rate channel_rate = { 1000, 3 };
 

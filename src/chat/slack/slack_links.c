@@ -321,7 +321,8 @@ static void on_address(void *ud, const struct slack_reply *r)
     s->opening = NULL;
     if (r->err && r->err->kind == ERR_CONFIG) {
         s->stopped = true;
-        log_error("slack_stopped", KV_S("cure", "check app_token_file (xapp-..., scope connections:write)"), KV_E(r->err));
+        log_error("slack_stopped", KV_S("cure", "check app_token_file (xapp-..., scope connections:write)"),
+                  KV_E(r->err));
     } else if (r->err && r->err->kind == ERR_LIMIT) {
         attempt_after(s, r->err->retry_ms);
     } else if (!r->err && url) {
@@ -337,8 +338,8 @@ static void attempt(void *ud)
     s->attempt = 0;
     s->attempts++;
     s->opening = slack_api_start(
-        s->c.api, &(struct slack_request){ .method = "apps.connections.open", .token = s->token, .tries = 1 }, on_address,
-        s);
+        s->c.api, &(struct slack_request){ .method = "apps.connections.open", .token = s->token, .tries = 1 },
+        on_address, s);
 }
 
 /* ---- used ---- */

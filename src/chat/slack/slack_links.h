@@ -15,9 +15,9 @@ struct slack_links_config {
     struct loop *loop;
     struct slack_api *api;
     const char *app_token;
-    int wanted;               /* links at the same time, 1 to 3 */
+    int wanted; /* links at the same time, 1 to 3 */
     int64_t backoff_max_ms;
-    bool quick;               /* ask Slack to recycle links every six minutes: to see that it works */
+    bool quick; /* ask Slack to recycle links every six minutes: to see that it works */
 };
 
 struct slack_links_events {

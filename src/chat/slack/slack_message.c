@@ -235,8 +235,8 @@ void message_amend(struct job *j)
         if (!j->layout.at[0].blocks)
             slack_form_add(&form, "blocks", "[]");
     }
-    const struct slack_request r = {
-        .method = j->amended ? "chat.delete" : "chat.update", .team = j->place.team, .form = &form
-    };
+    const struct slack_request r = { .method = j->amended ? "chat.delete" : "chat.update",
+                                     .team = j->place.team,
+                                     .form = &form };
     j->call = slack_api_start(j->o->c.api, &r, on_amended, j);
 }

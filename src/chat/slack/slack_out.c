@@ -12,7 +12,7 @@ static struct kept row(const char *kind, const char *key)
     return (struct kept){ .platform = "slack", .kind = kind, .key = key };
 }
 
-void place_clear(struct place *p)
+void slack_place_clear(struct place *p)
 {
     free(p->room);
     free(p->channel);
@@ -66,7 +66,7 @@ static void job_free(struct job *j)
     files_free(j->figures, j->figure_n);
     files_free(j->files, j->file_n);
     slack_layout_clear(&j->layout);
-    place_clear(&j->place);
+    slack_place_clear(&j->place);
     json_free(j->sent);
     free(j->txn);
     free(j->amends);
@@ -277,7 +277,7 @@ int slack_out_post(struct slack_out *o, const struct chat_post *p, void (*done)(
 {
     (void)e;
     if (p->type == CHAT_STATUS) {
-        status_post(o, p);
+        slack_status_post(o, p);
         if (done)
             done(ud, NULL);
         return 0;
@@ -327,6 +327,6 @@ void slack_out_free(struct slack_out *o)
         return;
     while (o->jobs)
         job_free(o->jobs);
-    status_free_all(o);
+    slack_status_free_all(o);
     free(o);
 }

@@ -17,7 +17,7 @@ struct place {
 };
 /* false: no such installation any more. */
 bool place_of(struct slack_out *o, const char *room, const char *thread, struct place *out);
-void place_clear(struct place *p);
+void slack_place_clear(struct place *p);
 
 struct slack_out {
     struct slack_out_config c;
@@ -58,7 +58,7 @@ struct job {
 };
 
 /* ---- slack_out.c ---- */
-void job_step(struct job *j);                        /* the next part, or the end */
+void job_step(struct job *j); /* the next part, or the end */
 void job_fail(struct job *j, const struct err *e);
 /* The row of a part; NULL: not begun. */
 const struct json *job_part(const struct job *j, const char *part);
@@ -76,8 +76,8 @@ void upload_start(struct job *j, const char *part, const struct upload_file *fil
 void upload_cancel(struct upload *u); /* NULL is fine */
 
 /* ---- slack_status.c ---- */
-void status_post(struct slack_out *o, const struct chat_post *p);
+void slack_status_post(struct slack_out *o, const struct chat_post *p);
 void status_begin(struct slack_out *o); /* what an earlier life left is taken away */
-void status_free_all(struct slack_out *o);
+void slack_status_free_all(struct slack_out *o);
 
 #endif

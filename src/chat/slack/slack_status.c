@@ -9,8 +9,8 @@
 
 enum {
     BETWEEN_MS = 3000,
-    LATCH_MS = 3600000,   /* a feature that a workspace has not is tried again after that */
-    REFRESH_MS = 90000,   /* Slack forgets a status after two minutes */
+    LATCH_MS = 3600000, /* a feature that a workspace has not is tried again after that */
+    REFRESH_MS = 90000, /* Slack forgets a status after two minutes */
     WORDS_BYTES = 200,
     ROW_MAX = 4096,
 };
@@ -65,7 +65,7 @@ static void status_free(struct slack_status *s)
         *at = s->next;
     slack_api_cancel(s->call);
     loop_cancel(s->o->loop, s->timer);
-    place_clear(&s->place);
+    slack_place_clear(&s->place);
     free(s->txn);
     free(s->room);
     free(s->thread);
@@ -75,7 +75,7 @@ static void status_free(struct slack_status *s)
     free(s);
 }
 
-void status_free_all(struct slack_out *o)
+void slack_status_free_all(struct slack_out *o)
 {
     while (o->statuses)
         status_free(o->statuses);
@@ -220,7 +220,9 @@ static void send_message(struct slack_status *s)
     if (!away)
         slack_form_add(&form, "text", line);
     changed(s, xstrdup(s->wanted));
-    const struct slack_request r = { .method = away ? "chat.delete" : s->ts ? "chat.update" : "chat.postMessage",
+    const struct slack_request r = { .method = away    ? "chat.delete"
+                                               : s->ts ? "chat.update"
+                                                       : "chat.postMessage",
                                      .team = s->place.team,
                                      .channel = s->ts ? NULL : s->place.channel,
                                      .form = &form,
@@ -280,14 +282,16 @@ static struct slack_status *find(struct slack_out *o, const char *txn)
 static struct slack_status *add(struct slack_out *o, const char *txn, const char *room, const char *thread)
 {
     struct slack_status *s = xcalloc(1, sizeof(*s));
-    *s = (struct slack_status){
-        .next = o->statuses, .o = o, .txn = xstrdup(txn), .room = xstrdup(room), .thread = thread ? xstrdup(thread) : NULL
-    };
+    *s = (struct slack_status){ .next = o->statuses,
+                                .o = o,
+                                .txn = xstrdup(txn),
+                                .room = xstrdup(room),
+                                .thread = thread ? xstrdup(thread) : NULL };
     o->statuses = s;
     return s;
 }
 
-void status_post(struct slack_out *o, const struct chat_post *p)
+void slack_status_post(struct slack_out *o, const struct chat_post *p)
 {
     struct slack_status *s = find(o, p->txn);
     if (!o->begun || strcmp(o->conf->slack_status, "none") == 0 || (!s && !*p->markdown))

@@ -6,9 +6,9 @@
 
 enum {
     COLUMNS_MAX = 20,
-    ROWS_MAX = 100,  /* with the head; a data_table may have one more */
-    ROWS_SHOWN = 20, /* of a table that has more */
-    CELL_MAX = 500,  /* bytes of one cell */
+    ROWS_MAX = 100,   /* with the head; a data_table may have one more */
+    ROWS_SHOWN = 20,  /* of a table that has more */
+    CELL_MAX = 500,   /* bytes of one cell */
     CHARS_MAX = 8500, /* over all cells of a message; Slack's limit is 10,000 */
     SORTED_FROM = 13, /* rows from which sorting and paging are worth it */
     PAGE = 10,

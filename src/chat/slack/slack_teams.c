@@ -70,7 +70,8 @@ static int read_installs(struct slack_teams *t, const char *path, struct err *e)
     for (const struct json *row = json_first(rows); row; row = json_next(row)) {
         const struct slack_team *team = add(t, row);
         if (!team->token || (!team->team && !team->enterprise))
-            return err_set(e, ERR_CONFIG, "slack.installs_file: every row needs bot_token, and team_id or enterprise_id");
+            return err_set(e, ERR_CONFIG,
+                           "slack.installs_file: every row needs bot_token, and team_id or enterprise_id");
     }
     return 0;
 }

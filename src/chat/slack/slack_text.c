@@ -131,7 +131,8 @@ static void add_token(const struct decoder *d, const char *token, size_t n)
         add_user(d, token, n);
     } else if (*token == '#') {
         str_putc(d->out, '#');
-        add_unescaped(d->out, label ? label : token + 1, label ? (size_t)(token + n - label) : strcspn(token + 1, "|>"));
+        add_unescaped(d->out, label ? label : token + 1,
+                      label ? (size_t)(token + n - label) : strcspn(token + 1, "|>"));
     } else if (*token == '!') {
         add_special(d, token, n);
     } else {

@@ -21,7 +21,7 @@ struct upload {
     struct job *j;
     char part[16];
     const struct upload_file *files;
-    size_t n, i; /* i: the one that is being sent */
+    size_t n, i;      /* i: the one that is being sent */
     struct json *ids; /* [{"id","title"}] of those that are there */
     int fd;
     int64_t bytes;
@@ -129,7 +129,8 @@ static void poll_share(void *ud)
     slack_form_add(&form, "file", json_str_or(json_first(u->ids), "id", ""));
     u->call = slack_api_start(
         u->j->o->c.api,
-        &(struct slack_request){ .method = "files.info", .team = u->j->place.team, .form = &form, .tries = 2 }, on_info, u);
+        &(struct slack_request){ .method = "files.info", .team = u->j->place.team, .form = &form, .tries = 2 }, on_info,
+        u);
 }
 
 static void wait_share(struct upload *u)
