@@ -1,11 +1,9 @@
+#include "digest.h"
 #include "slack_http.h"
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 
 static bool is_recent(const char *timestamp, int64_t now_s)
 {
@@ -19,21 +17,17 @@ static bool is_recent(const char *timestamp, int64_t now_s)
 bool slack_signature_is_right(const char *secret, const char *timestamp, const char *signature, const char *body,
                               size_t n, int64_t now_s)
 {
-    unsigned char mac[EVP_MAX_MD_SIZE];
-    unsigned int mac_n = 0;
-    char hex[3 + 64 + 1] = "v0=";
+    uint8_t mac[DIGEST_BYTES];
+    char hex[3 + 2 * DIGEST_BYTES + 1] = "v0=";
     if (!timestamp || !signature || !is_recent(timestamp, now_s) || strlen(signature) != sizeof(hex) - 1)
         return false;
     AUTO(str_clear) struct str base = STR_INIT(n + 64);
     str_printf(&base, "v0:%s:", timestamp);
     str_add(&base, body, n);
-    if (!HMAC(EVP_sha256(), secret, (int)strlen(secret), (const unsigned char *)str_peek(&base), base.len, mac,
-              &mac_n) ||
-        mac_n != 32)
-        return false;
-    for (size_t i = 0; i < 32; i++)
+    digest_hmac(secret, strlen(secret), str_peek(&base), base.len, mac);
+    for (size_t i = 0; i < DIGEST_BYTES; i++)
         (void)snprintf(hex + 3 + 2 * i, 3, "%02x", mac[i]);
-    return CRYPTO_memcmp(hex, signature, sizeof(hex) - 1) == 0;
+    return digest_equal(hex, signature, sizeof(hex) - 1);
 }
 
 static int hex_digit(char c)
