@@ -172,7 +172,7 @@ $O/unit/%: $O/tests/unit/%.o $O/libkeeper.a $O/libsandbook.a
 $O/tests/unit/%.o: override CFLAGS += -Isandbox -Isrc/core -Isrc/model -Isrc/box -Isrc/chat -Isrc/chat/matrix -Isrc/store -Isrc/tool
 
 # ---- gates -------------------------------------------------------------------------------------------------------------------
-fuzz_c    := -g -O1 -std=c17 $(DEFINES) -Iinclude -Isrc -Isandbox -Isrc/core -Isrc/model -Isrc/box -Isrc/chat -Isrc/chat/matrix -Isrc/tool -MMD -MP $(lib_c) \
+fuzz_c    := -g -O1 -std=c17 $(DEFINES) -Iinclude -Isrc -Isandbox -Isrc/core -Isrc/model -Isrc/box -Isrc/chat -Isrc/chat/matrix -Isrc/store -Isrc/tool -MMD -MP $(lib_c) \
              -fno-sanitize-recover=all
 fuzz_obj  := $(patsubst %.c,build/fuzz/obj/%.o,$(lib_src) $(filter-out sandbox/box.c,$(keeper_src)))
 build/fuzz/obj/%.o: %.c Makefile

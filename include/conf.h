@@ -48,8 +48,8 @@
     X("box",      "pids",             INT,    pids,               "128",     "processes and threads of one session") \
     X("box",      "cpus",             INT,    cpus,               "1",       "processors one session may keep busy") \
     X("box",      "copies",           INT,    copies,             "8",       "states of the past that a session keeps, to go back to; 0 to 64") \
-    X("box",      "idle_checkpoint",  MS,     idle_checkpoint_ms, "30m",     "a session idle so long is written down and its box closed; 0s: never") \
-    X("box",      "checkpoint_every", MS,     checkpoint_every_ms, "5m",     "after an answer, when the last checkpoint is older; 0s: never") \
+    X("box",      "idle_checkpoint",  MS,     idle_checkpoint_ms, "1800s",   "a session idle so long is written down and its box closed; 0s: never") \
+    X("box",      "checkpoint_every", MS,     checkpoint_every_ms, "300s",   "after an answer, when the last checkpoint is older; 0s: never") \
     X("box",      "checkpoint_max",   SIZE,   checkpoint_max_bytes, "2G",    "variables of one session on disk")    \
     X("box",      "checkpoint_timeout", MS,   checkpoint_timeout_ms, "30s",  "for writing or reading one checkpoint") \
     X("box",      "rerun_timeout",    MS,     rerun_timeout_ms,   "60s",     "for running cells again that no checkpoint has; 0s: none are") \

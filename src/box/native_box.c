@@ -339,6 +339,8 @@ int native_ask(struct box *b, const struct box_request *r, const struct box_even
 {
     if (b->r.active)
         return err_set(e, ERR_SANDBOX, "the box is at work");
+    if (r->op == BOX_OP_CHECKPOINT && !ev->bytes)
+        return err_set(e, ERR_DATA, "nobody takes the checkpoint");
     struct request fresh = {
         .active = true,
         .op = r->op,

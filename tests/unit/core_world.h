@@ -48,6 +48,7 @@ struct world {
     size_t events; /* makes event ids */
     struct session_watch watch;
     const struct model_ops *spy; /* instead of model_replay; NULL: none */
+    bool keep_state;
 };
 
 static inline int64_t world_clock(void *ud)
@@ -229,6 +230,7 @@ static inline void world_start_without_model(struct world *w)
         .models = models,
         .watch = &w->watch,
         .watch_ud = w,
+        .keep_state = w->keep_state,
     };
     if (session_hub_new(&w->hub, &parts, &e) < 0)
         fail_msg("%s", e.msg);

@@ -152,7 +152,7 @@ static inline void on_done(void *ud, const struct box_reply *r, const struct err
         f->in_done(f);
 }
 
-static const struct box_events events = { on_output, on_done };
+static const struct box_events events = { .output = on_output, .done = on_done };
 
 static inline void ask(struct fixture *f, const struct box_request *r)
 {

@@ -100,7 +100,7 @@ static void on_done(void *ud, const struct box_reply *r, const struct err *e)
         json_print(&f->reply, r->reply);
 }
 
-static const struct box_events events = { on_output, on_done };
+static const struct box_events events = { .output = on_output, .done = on_done };
 
 static void ask(struct fixture *f, const struct box_request *r)
 {
