@@ -36,6 +36,13 @@ struct model_msg {
 
 enum model_tools { MODEL_TOOLS_AUTO, MODEL_TOOLS_NONE }; /* may call; must not call (the last word at a limit) */
 
+/* What is said to a model that has no tools and writes its programs as blocks (prompts/fence.md); "" says nothing. */
+struct model_fence_words {
+    const char *how;             /* a part of the system message */
+    const char *remind;          /* behind each message of a person */
+    const char *output, *failed; /* in front of what a program brought */
+};
+
 struct model_ask {
     const struct model_msg *msgs; /* borrowed for the life of the call */
     size_t msg_n;
@@ -45,6 +52,7 @@ struct model_ask {
     const struct json *files;
     /* The tools as prompts/tools.json has them, [{"name","description","parameters"}]: for wire formats. */
     const struct json *schema;
+    const struct model_fence_words *fence; /* NULL: nothing is said */
     /* This turn's question in the person's own words, no label, no profiles: what `builtin` reads. */
     const char *request;
     /* What ran last in this turn, NULL: nothing yet. `builtin` words its answer from it, others read the tool message.

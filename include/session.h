@@ -36,6 +36,8 @@ struct turn_report {
 /* What the command line may want to know. Each may be NULL. */
 struct session_watch {
     void (*turn_done)(void *ud, const struct turn_report *r);
+    /* Something was said that is no turn's answer: a command's, or (failed) that nothing could begin. Borrowed. */
+    void (*notice)(void *ud, const char *markdown, bool failed);
     /* Every attached chat has ended and nothing runs, waits or is being delivered. Once. */
     void (*drained)(void *ud);
 };

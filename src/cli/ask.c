@@ -11,6 +11,7 @@ struct ask {
     struct app app;
     struct chat *chat;
     int status;
+    bool turned; /* there was an answer: what else is said is none */
 };
 
 static void print_facts(const struct json *facts)
@@ -23,9 +24,31 @@ static void print_facts(const struct json *facts)
 static void on_turn_done(void *ud, const struct turn_report *r)
 {
     struct ask *a = ud;
+    a->turned = true;
     a->status = strcmp(r->status, "answered") ? CLI_FAILED : CLI_OK;
     if (a->app.o->json)
         print_facts(r->facts);
+}
+
+/* A command's answer: no turn, and an answer all the same. */
+static void on_notice(void *ud, const char *markdown, bool failed)
+{
+    struct ask *a = ud;
+    static const char *const none[] = { "cells", "figures", "files" };
+    if (a->turned)
+        return;
+    a->turned = !failed;
+    a->status = failed ? CLI_FAILED : CLI_OK;
+    if (!a->app.o->json)
+        return;
+    autojson struct json *facts = json_new_object();
+    json_set_str(facts, "status", failed ? "failed" : "answered");
+    json_set_str(facts, "answer", markdown);
+    for (size_t i = 0; i < countof(none); i++)
+        json_set(facts, none[i], json_new_array());
+    json_set(facts, "receipt", json_new_object());
+    json_set_int(facts, "steps", 0);
+    print_facts(facts);
 }
 
 static void on_drained(void *ud)
@@ -34,7 +57,7 @@ static void on_drained(void *ud)
     app_stop(&a->app);
 }
 
-static const struct session_watch watch = { .turn_done = on_turn_done, .drained = on_drained };
+static const struct session_watch watch = { .turn_done = on_turn_done, .notice = on_notice, .drained = on_drained };
 
 /* One event from one person, whose end is told at once: the hub drains after the answer. */
 static int question(struct ask *a, const char *text, FILE *answers)

@@ -10,6 +10,8 @@
 #include "json.h"
 #include "log.h"
 
+enum { OBJECTIONS_MAX = 2 }; /* to a reply without a program */
+
 bool agent_is_blank(const char *text)
 {
     while (text && *text && isspace((unsigned char)*text))
@@ -205,29 +207,38 @@ static bool has_digit(const char *text)
     return strpbrk(text, "0123456789") != NULL;
 }
 
-/* A first reply to a question about data, without a program behind it. What the profile or the talk so far answers is fine. */
+/* A reply to a question about data, without a program behind it. What the profile or the talk so far answers is fine. */
 static bool skipped_the_work(const struct agent *a, const char *text, const struct claims *numbers)
 {
-    if (a->cell_n || a->steps != 1 || !json_len(a->in.files) || !wants_work(a->in.request) || asks_back(text))
+    if (a->cell_n || !json_len(a->in.files) || asks_back(text))
         return false;
-    return numbers->n || !has_digit(text);
+    return numbers->n || (!has_digit(text) && wants_work(a->in.request));
 }
 
-/* True: the model was asked again and the answer is spent. */
+/* How the newest table is loaded. */
+static const char *load_call(const struct agent *a)
+{
+    const char *load = "";
+    for (const struct json *p = json_first(a->in.files); p; p = json_next(p))
+        load = json_str_or(p, "load", load);
+    return load;
+}
+
+/* Nothing was run: said once, and with a pattern to follow when that did not help. Numbers without an output: asked about once. */
 static bool object(struct agent *a, struct model_answer *answer, const struct claims *numbers)
 {
-    if (a->objected || answer->stop != MODEL_STOP_END)
+    if (answer->stop != MODEL_STOP_END)
         return false;
-    if (skipped_the_work(a, answer->msg.text, numbers)) {
-        a->objected = true;
-        ask_again(a, answer, prompts_note(a->in.prompts, NOTE_NOT_RUN, NULL, NULL));
+    if (a->objections < OBJECTIONS_MAX && skipped_the_work(a, answer->msg.text, numbers)) {
+        const enum prompt_note note = a->objections++ ? NOTE_NOT_RUN_AGAIN : NOTE_NOT_RUN;
+        ask_again(a, answer, prompts_note(a->in.prompts, note, load_call(a), NULL));
         return true;
     }
-    if (numbers->n == 0)
+    if (numbers->n == 0 || (a->objections && !a->cell_n) || a->asked_numbers)
         return false;
     autofree char *list = claims_join(numbers);
     log_info("answer_unsupported", KV_S("turn", a->in.seed), KV_S("numbers", list));
-    a->objected = true;
+    a->asked_numbers = true;
     ask_again(a, answer, prompts_note(a->in.prompts, NOTE_UNSUPPORTED, list, NULL));
     return true;
 }

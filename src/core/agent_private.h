@@ -87,7 +87,8 @@ struct agent {
     size_t cell_n, cell_cap;
 
     int64_t max_output; /* tokens of an answer, raised once when a call was cut; 0: as configured */
-    bool objected;      /* the model was asked once to stand by its answer */
+    int objections;     /* so often the model was asked to stand by its answer */
+    bool asked_numbers; /* and about numbers that no output shows */
     char *unsupported;  /* numbers of the answer that no output shows; NULL: none */
 
     char *stopped_by; /* who cancelled; NULL: nobody */

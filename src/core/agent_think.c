@@ -38,6 +38,7 @@ static void ask(struct agent *a, enum model_tools tools)
         .tools = tools,
         .files = a->in.files,
         .schema = agent_tools(a),
+        .fence = prompts_fence(a->in.prompts),
         .request = a->in.request,
         .cell = a->cell_n ? &a->cells[a->cell_n - 1].cell : NULL,
         .language = a->in.language,

@@ -17,6 +17,7 @@ struct prompts {
     char *system, *summary;
     struct json *tools;
     int64_t tools_tokens;
+    struct model_fence_words fence; /* of the notes */
     char *notes[NOTES];
 };
 
@@ -35,6 +36,7 @@ static const struct {
     [NOTE_SAME_CALL] = { "repair.md", "same_call" },
     [NOTE_EMPTY] = { "repair.md", "empty" },
     [NOTE_NOT_RUN] = { "repair.md", "not_run" },
+    [NOTE_NOT_RUN_AGAIN] = { "repair.md", "not_run_again" },
     [NOTE_UNSUPPORTED] = { "repair.md", "unsupported" },
     [NOTE_RESTARTED] = { "repair.md", "restarted" },
     [NOTE_EDITED] = { "repair.md", "edited" },
@@ -53,6 +55,10 @@ static const struct {
     [NOTE_FINAL_LOOP] = { "final.md", "loop" },
     [NOTE_FINAL_EMPTY] = { "final.md", "empty" },
     [NOTE_FINAL_ASK] = { "final.md", "ask" },
+    [NOTE_FENCE_HOW] = { "fence.md", "how" },
+    [NOTE_FENCE_REMIND] = { "fence.md", "remind" },
+    [NOTE_FENCE_OUTPUT] = { "fence.md", "output" },
+    [NOTE_FENCE_FAILED] = { "fence.md", "failed" },
 };
 
 /* ---- reading ---- */
@@ -161,10 +167,12 @@ int prompts_load(struct prompts **out, const struct conf *c, struct err *e)
         return -1;
     struct prompts *p = xcalloc(1, sizeof(*p));
     if (load_system(p, dir, c, e) < 0 || load_notes(p, dir, "repair.md", e) < 0 ||
-        load_notes(p, dir, "final.md", e) < 0 || load_tools(p, dir, e) < 0 || load_summary(p, dir, e) < 0) {
+        load_notes(p, dir, "final.md", e) < 0 || load_notes(p, dir, "fence.md", e) < 0 || load_tools(p, dir, e) < 0 || load_summary(p, dir, e) < 0) {
         prompts_free(p);
         return -1;
     }
+    p->fence = (struct model_fence_words){ p->notes[NOTE_FENCE_HOW], p->notes[NOTE_FENCE_REMIND],
+                                           p->notes[NOTE_FENCE_OUTPUT], p->notes[NOTE_FENCE_FAILED] };
     *out = p;
     return 0;
 }
@@ -196,6 +204,11 @@ const struct json *prompts_tools(const struct prompts *p)
 int64_t prompts_tools_tokens(const struct prompts *p)
 {
     return p->tools_tokens;
+}
+
+const struct model_fence_words *prompts_fence(const struct prompts *p)
+{
+    return &p->fence;
 }
 
 const char *prompts_summary(const struct prompts *p)

@@ -13,12 +13,13 @@ struct prompts;
 
 /* ---- wording ---- */
 
-/* Reads system.md, summary.md, repair.md, final.md and tools.json. ERR_CONFIG names the file and what it lacks. */
+/* Reads system.md, summary.md, repair.md, final.md, fence.md and tools.json. ERR_CONFIG names the file and what it lacks. */
 must_check int prompts_load(struct prompts **out, const struct conf *c, struct err *e);
 void prompts_free(struct prompts *p); /* NULL is fine */
 const char *prompts_system(const struct prompts *p);
 const struct json *prompts_tools(const struct prompts *p);
 int64_t prompts_tools_tokens(const struct prompts *p); /* estimate of the tools' descriptions */
+const struct model_fence_words *prompts_fence(const struct prompts *p);
 const char *prompts_summary(const struct prompts *p);  /* the wish for notes */
 
 enum prompt_note {
@@ -34,7 +35,8 @@ enum prompt_note {
     NOTE_SAME_ERROR,
     NOTE_SAME_CALL,
     NOTE_EMPTY,
-    NOTE_NOT_RUN,
+    NOTE_NOT_RUN,       /* a: the call that loads the newest table */
+    NOTE_NOT_RUN_AGAIN, /* the same */
     NOTE_UNSUPPORTED, /* a: numbers */
     NOTE_RESTARTED,
     NOTE_EDITED,
@@ -54,6 +56,11 @@ enum prompt_note {
     NOTE_FINAL_EMPTY,
     NOTE_FINAL_BUDGET,
     NOTE_FINAL_ASK,
+    /* fence.md */
+    NOTE_FENCE_HOW,
+    NOTE_FENCE_REMIND,
+    NOTE_FENCE_OUTPUT,
+    NOTE_FENCE_FAILED,
     NOTES,
 };
 /* The section with {{a}} and {{b}} filled in; caller frees. */

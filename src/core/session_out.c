@@ -154,7 +154,19 @@ static void on_notice(void *ud, const struct err *e)
         log_warn("notice_not_posted", KV_E(e));
 }
 
-void session_notice(struct session *s, struct request *r, char *take_markdown)
+static void tell_watch(const struct session *s, const char *markdown, bool failed)
+{
+    const struct session_watch *w = s->hub->parts.watch;
+    if (w && w->notice)
+        w->notice(s->hub->parts.watch_ud, markdown, failed);
+}
+
+static bool is_failure(enum word w)
+{
+    return w == WORD_TRY_AGAIN || w == WORD_MODEL_SETUP || w == WORD_MODEL_DOWN || w == WORD_INTERNAL;
+}
+
+static void post_notice(struct session *s, struct request *r, char *take_markdown, bool failed)
 {
     struct err e = { 0 };
     autofree char *text = take_markdown;
@@ -170,9 +182,15 @@ void session_notice(struct session *s, struct request *r, char *take_markdown)
     };
     if (!r->overheard && s->chat->ops->post(s->chat->chat, &p, on_notice, NULL, &e) < 0)
         on_notice(NULL, &e);
+    tell_watch(s, text, failed);
+}
+
+void session_notice(struct session *s, struct request *r, char *take_markdown)
+{
+    post_notice(s, r, take_markdown, false);
 }
 
 void session_notice_words(struct session *s, struct request *r, enum word w, const char *a, const char *b)
 {
-    session_notice(s, r, words(w, r->language, a, b));
+    post_notice(s, r, words(w, r->language, a, b), is_failure(w));
 }

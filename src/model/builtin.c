@@ -197,7 +197,8 @@ static void set_trouble(struct model_call *c, const struct model_ask *a, const s
     autojson struct json *earlier = earlier_requests(a, c->model->provider);
     bi_answer_trouble(&text, c->model->lexicon, t, p);
     set_text(c, &text, earlier);
-    c->answer.stop = MODEL_STOP_REFUSED;
+    if (!p->answers)
+        c->answer.stop = MODEL_STOP_REFUSED;
 }
 
 static bool is_result(const struct model_ask *a)

@@ -45,6 +45,12 @@ static void pie(struct bi_writer *w, const char *group, const char *measure, con
     w->uses_plot = true;
 }
 
+/* Outside of the axes, where it covers no bar and no line. */
+static void legend_beside(struct bi_writer *w, const char *title)
+{
+    bi_line(w, "ax.legend(title=%s, loc=\"upper left\", bbox_to_anchor=(1.01, 1), borderaxespad=0)", title);
+}
+
 static void rotate(struct bi_writer *w, const char *frame)
 {
     bi_line(w, "crowded = len(%s) > 8 or %s.index.astype(\"str\").str.len().max() > 8", frame, frame);
@@ -95,7 +101,7 @@ static void grouped_bars(struct bi_writer *w, const char *first, const char *sec
     } else {
         rotate(w, "bars");
         bi_line(w, "ax = bars.plot.%s(rot=60 if crowded else 0)", w->p->chart == BI_LINE ? "line" : "bar");
-        bi_line(w, "ax.legend(title=%s)", second);
+        legend_beside(w, second);
     }
     bi_chart_finish(w, title, first, heat ? second : y);
 }
@@ -124,7 +130,7 @@ void bi_chart_trend(struct bi_writer *w, const char *time)
         bi_line(w, "lines = result.pivot(index=%s, columns=%s, values=%s)", time, group, y);
         bi_line(w, "lines = lines[lines.max().nlargest(%d).index]", LINES_MAX);
         bi_line(w, "ax = lines.plot.line()");
-        bi_line(w, "ax.legend(title=%s)", group);
+        legend_beside(w, group);
         bi_chart_finish(w, title, time, y);
         return;
     }

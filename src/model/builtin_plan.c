@@ -435,6 +435,8 @@ void bi_plan_make(struct bi_plan *out, const struct bi_lexicon *x, struct bi_tab
                                                                bi_plan_groups, bi_plan_measures, bi_plan_recipe };
         for (size_t i = 0; i < countof(passes); i++)
             passes[i](&p);
+    } else {
+        out->answers = bi_plan_is_small_talk(&p);
     }
     free(p.it);
     bi_reading_clear(&p.r);

@@ -119,6 +119,7 @@ struct bi_plan {
     size_t note_n;
     char *trouble;   /* why there is no plan, in the language of the request; owned; NULL: the plan holds */
     bool asks;       /* the trouble is a question back */
+    bool answers;    /* the trouble is what was asked for: a greeting, "what can you do?" */
     bool wants_help; /* the list of what can be done belongs to the answer */
     bool elliptic;   /* makes sense only as a change of the request before */
     char **look_up;  /* words that may be values of the file; owned */

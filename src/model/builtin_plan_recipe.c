@@ -340,6 +340,19 @@ static bool says_nothing(const struct bi_planner *p)
     return true;
 }
 
+static bool holds_unknown(const struct bi_planner *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (unknown_at(p, i) || (bi_open(p, i) && p->it[i]->kind == BI_ITEM_ABSENT))
+            return true;
+    return false;
+}
+
+bool bi_plan_is_small_talk(const struct bi_planner *p)
+{
+    return p->r.tokens.n && !holds_unknown(p) && (bi_has(p, BI_HELP) || says_nothing(p));
+}
+
 /* "average tip by day and average bill by time": two questions; their groups must not be mixed. */
 static void check_two_things(struct bi_planner *p)
 {
@@ -373,14 +386,6 @@ static void check_leftovers_of_plan(struct bi_planner *p)
     check_two_things(p);
 }
 
-static bool holds_unknown(const struct bi_planner *p)
-{
-    for (size_t i = 0; i < p->n; i++)
-        if (unknown_at(p, i) || (bi_open(p, i) && p->it[i]->kind == BI_ITEM_ABSENT))
-            return true;
-    return false;
-}
-
 void bi_plan_recipe(struct bi_planner *p)
 {
     if (!p->r.tokens.n) { /* a file without a question */
@@ -398,7 +403,7 @@ void bi_plan_recipe(struct bi_planner *p)
     }
     if (bi_take(p, BI_HELP) || says_nothing(p)) {
         bi_trouble(p, "help_intro", "", "");
-        p->plan->wants_help = true;
+        p->plan->wants_help = p->plan->answers = true;
         return;
     }
     take_chart(p);

@@ -67,4 +67,5 @@ void bi_plan_values(struct bi_planner *p);       /* values and what is excluded 
 void bi_plan_groups(struct bi_planner *p);       /* by, each, which; periods */
 void bi_plan_measures(struct bi_planner *p);     /* statistics and what they are of */
 void bi_plan_recipe(struct bi_planner *p);       /* what is to be done, and what is left over */
+bool bi_plan_is_small_talk(const struct bi_planner *p); /* a greeting, or "what can you do?" */
 #endif

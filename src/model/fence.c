@@ -5,13 +5,6 @@
 
 enum { TALK_MAX = 32 << 20, INDENT_MAX = 12 };
 
-static const char how[] =
-    "# How to run a program here\n"
-    "There is no tool to call in this conversation. Whatever is said above about calling a tool means this instead: write the whole "
-    "program as one block that begins with a line ```python and ends with a line ```, and stop there. The block holds Python only. "
-    "Write nothing behind it, above all no output: the real output comes with the next message. One block in a message. When the "
-    "outputs answer the question, answer in words, without any ```python block.";
-
 /* ---- lines ---- */
 
 enum line_event { LINE_PLAIN, LINE_OPENS, LINE_CLOSES };
@@ -223,14 +216,13 @@ static char *blocks(const struct model_msg *m)
     return str_take(&text);
 }
 
-static char *said(const struct model_msg *m)
+static char *said(const struct model_msg *m, const struct model_fence_words *w)
 {
     switch (m->role) {
     case MODEL_ASSISTANT: return blocks(m);
-    case MODEL_TOOL:
-        return xasprintf("%s\n%s", m->failed ? "Your program failed:" : "Output of your program:", m->text);
-    case MODEL_SYSTEM:
-    case MODEL_USER: break;
+    case MODEL_TOOL: return xasprintf("%s\n%s", m->failed ? w->failed : w->output, m->text);
+    case MODEL_USER: return xasprintf("%s%s%s", m->text, *w->remind ? "\n\n" : "", w->remind);
+    case MODEL_SYSTEM: break;
     }
     return xstrdup(m->text);
 }
@@ -242,15 +234,19 @@ static void add(struct fence_talk *t, enum model_role role, char *take_text)
     m->text = take_text;
 }
 
+/* Each message always comes out the same, so that what was read of a conversation is found again. */
 void fence_talk_make(struct fence_talk *t, const struct model_ask *ask)
 {
+    static const struct model_fence_words none = { "", "", "", "" };
+    const struct model_fence_words *w = ask->fence ? ask->fence : &none;
     size_t i = 0;
     *t = (struct fence_talk){ .msgs = xcalloc(ask->msg_n + 1, sizeof(*t->msgs)) };
     for (; i < ask->msg_n && ask->msgs[i].role == MODEL_SYSTEM; i++)
         add(t, MODEL_SYSTEM, xstrdup(ask->msgs[i].text));
-    add(t, MODEL_SYSTEM, xstrdup(how));
+    if (*w->how)
+        add(t, MODEL_SYSTEM, xstrdup(w->how));
     for (; i < ask->msg_n; i++)
-        add(t, ask->msgs[i].role == MODEL_TOOL ? MODEL_USER : ask->msgs[i].role, said(&ask->msgs[i]));
+        add(t, ask->msgs[i].role == MODEL_TOOL ? MODEL_USER : ask->msgs[i].role, said(&ask->msgs[i], w));
 }
 
 void fence_talk_clear(struct fence_talk *t)

@@ -83,7 +83,10 @@ class Case(unittest.TestCase):
     def end(self, p: subprocess.Popen) -> None:
         if p.poll() is None:
             p.kill()
-        p.communicate()
+        p.wait()
+        for pipe in (p.stdin, p.stdout):
+            if pipe:
+                pipe.close()
 
     def say(self, p: subprocess.Popen, event: str, text: str) -> str | None:
         """A question; the answer's Markdown, None: the service ended."""

@@ -60,8 +60,15 @@ static void on_done(void *ud, struct model_answer *a, const struct err *e)
 static bool ask(struct talk *t, enum model_tools tools, int64_t cancel_ms)
 {
     static const struct model_events events = { .delta = on_delta, .done = on_done };
+    static const struct model_fence_words fence = { "Write ```python blocks.", "", "Output of your program:",
+                                                    "Your program failed:" };
     const struct model_ask question = {
-        .msgs = t->said.at, .msg_n = t->said.n, .tools = tools, .schema = t->schema, .seed = "5e551-7"
+        .msgs = t->said.at,
+        .msg_n = t->said.n,
+        .tools = tools,
+        .schema = t->schema,
+        .fence = &fence,
+        .seed = "5e551-7",
     };
     struct err e = { 0 };
     t->over = t->failed = false;

@@ -215,7 +215,8 @@ static void refusals_list_the_columns_and_what_can_be_done(void **state)
                                .tools = MODEL_TOOLS_NONE,
                                .seed = "t" };
         ask(&s, &a);
-        assert_int_equal(s.stop, MODEL_STOP_REFUSED);
+        const bool greeting = strcmp(table[i].request, "hello") == 0; /* answered, not refused */
+        assert_int_equal(s.stop, greeting ? MODEL_STOP_END : MODEL_STOP_REFUSED);
         for (size_t k = 0; k < countof(table[i].says); k++)
             if (!strstr(s.text, table[i].says[k]))
                 fail_msg("%s: no %s in\n%s", table[i].request, table[i].says[k], s.text);

@@ -114,16 +114,17 @@ static void calls_and_results_become_blocks_and_messages(void **state)
         { .role = MODEL_TOOL, .text = (char[]){ "<data nonce=1>\n1\n</data nonce=1>" }, .call_id = (char[]){ "1" } },
         { .role = MODEL_ASSISTANT, .text = (char[]){ "One." } },
     };
-    const struct model_ask ask = { .msgs = msgs, .msg_n = countof(msgs) };
+    static const struct model_fence_words words = { "Write ```python blocks.", "(Now.)", "Output:", "Failed:" };
+    const struct model_ask ask = { .msgs = msgs, .msg_n = countof(msgs), .fence = &words };
     static const struct {
         enum model_role role;
         const char *text;
     } want[] = {
         { MODEL_SYSTEM, "S" },
-        { MODEL_SYSTEM, NULL },
-        { MODEL_USER, "Q" },
+        { MODEL_SYSTEM, "Write ```python blocks." },
+        { MODEL_USER, "Q\n\n(Now.)" },
         { MODEL_ASSISTANT, "Look.\n\n```python\nprint(1)\n```" },
-        { MODEL_USER, "Output of your program:\n<data nonce=1>\n1\n</data nonce=1>" },
+        { MODEL_USER, "Output:\n<data nonce=1>\n1\n</data nonce=1>" },
         { MODEL_ASSISTANT, "One." },
     };
     struct fence_talk t;
@@ -132,10 +133,25 @@ static void calls_and_results_become_blocks_and_messages(void **state)
     for (size_t i = 0; i < t.n; i++) {
         assert_int_equal(t.msgs[i].role, want[i].role);
         assert_true(!t.msgs[i].raw && t.msgs[i].call_n == 0);
-        if (want[i].text)
-            assert_string_equal(t.msgs[i].text, want[i].text);
+        assert_string_equal(t.msgs[i].text, want[i].text);
     }
-    assert_non_null(strstr(t.msgs[1].text, "```python"));
+    fence_talk_clear(&t);
+}
+
+static void without_words_nothing_is_added(void **state)
+{
+    (void)state;
+    struct model_msg msgs[] = {
+        { .role = MODEL_SYSTEM, .text = (char[]){ "S" } },
+        { .role = MODEL_USER, .text = (char[]){ "Q" } },
+        { .role = MODEL_TOOL, .text = (char[]){ "1" }, .call_id = (char[]){ "1" }, .failed = true },
+    };
+    const struct model_ask ask = { .msgs = msgs, .msg_n = countof(msgs) };
+    struct fence_talk t;
+    fence_talk_make(&t, &ask);
+    assert_int_equal(t.n, 3);
+    assert_string_equal(t.msgs[1].text, "Q");
+    assert_string_equal(t.msgs[2].text, "\n1");
     fence_talk_clear(&t);
 }
 
@@ -147,6 +163,7 @@ int main(void)
         cmocka_unit_test(a_stream_is_enough_where_its_first_program_ends),
         cmocka_unit_test(a_stream_without_a_whole_program_is_never_enough),
         cmocka_unit_test(calls_and_results_become_blocks_and_messages),
+        cmocka_unit_test(without_words_nothing_is_added),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
