@@ -159,14 +159,16 @@ must_check int store_checkpoint_newest(struct store *s, const char *session, int
 struct checkpoint_source;
 must_check int store_checkpoint_open(struct checkpoint_source **out, struct store *s, const char *session, int64_t id,
                                      const char *image, struct err *e);
-must_check int store_checkpoint_verify(struct checkpoint_source *c, struct err *e); /* 1: not done yet; 0: it is right */
+must_check int store_checkpoint_verify(struct checkpoint_source *c,
+                                       struct err *e); /* 1: not done yet; 0: it is right */
 struct checkpoint_state {
     int fd; /* borrowed; open for reading only */
     int64_t from, bytes;
     int cell;
 };
-struct checkpoint_state store_checkpoint_state(const struct checkpoint_source *c); /* aborts before it was found right */
-void store_checkpoint_close(struct checkpoint_source *c);                          /* NULL is fine */
+struct checkpoint_state store_checkpoint_state(
+    const struct checkpoint_source *c);                   /* aborts before it was found right */
+void store_checkpoint_close(struct checkpoint_source *c); /* NULL is fine */
 
 must_check int store_checkpoints_forget(struct store *s, const char *session, struct err *e); /* all of a session's */
 

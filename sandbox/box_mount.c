@@ -95,8 +95,7 @@ static int set_option(int fs, const char *key, const char *value)
 int box_mount_proc(int *out, struct err *e)
 {
     autoclose int fs = (int)syscall(NR_FSOPEN, "proc", 1 /* CLOEXEC */);
-    if (fs < 0 || set_option(fs, "subset", "pid") < 0 ||
-        syscall(NR_FSCONFIG, fs, FSCONFIG_CREATE, NULL, NULL, 0) < 0)
+    if (fs < 0 || set_option(fs, "subset", "pid") < 0 || syscall(NR_FSCONFIG, fs, FSCONFIG_CREATE, NULL, NULL, 0) < 0)
         return fail(e, "proc of init");
     autoclose int tree = (int)syscall(NR_FSMOUNT, fs, 1 /* CLOEXEC */, ATTR_NOSUID | ATTR_NODEV | ATTR_NOEXEC);
     *out = tree < 0 ? -1 : openat(tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

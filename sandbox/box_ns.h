@@ -30,7 +30,8 @@ void box_base_stop(struct box_base *b); /* kills its init and with it every zygo
 
 /* Starts an interpreter in the base. That it is ready it says itself, by BOX_HELLO on *channel, or BOX_FAILED with the
  * reason. bpf_fd, the seccomp program, is borrowed. */
-must_check int box_zygote_start(const struct box_base *b, int bpf_fd, int *pidfd, struct box_link *channel, struct err *e);
+must_check int box_zygote_start(const struct box_base *b, int bpf_fd, int *pidfd, struct box_link *channel,
+                                struct err *e);
 
 struct box_init {
     int pidfd;

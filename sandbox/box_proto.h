@@ -54,10 +54,11 @@ enum box_frame_type {
                      Cell 0: a new interpreter, copies stay. -> BOX_CLAIM (notes: what is gone), BOX_DONE */
     BOX_CHECKPOINT, /* JSON {"op":"checkpoint","variable_max","total_max","budget_ms","timeout_ms","grace_ms"} and one descriptor,
                      a pipe to write to: the variables as bytes go there, all of them before the claim -> BOX_CLAIM, BOX_DONE */
-    BOX_RESTORE,    /* JSON {"op":"restore","from","bytes","number","budget_ms","timeout_ms","grace_ms"} and one descriptor, a file to
+    BOX_RESTORE, /* JSON {"op":"restore","from","bytes","number","budget_ms","timeout_ms","grace_ms"} and one descriptor, a file to
                      read: a new interpreter gets the variables that lie there; files stay, copies go, and the session is after
                      cell `number` -> BOX_CLAIM, BOX_DONE */
-    BOX_POOL = 16, /* JSON {"boxes", what BOX_OPEN has, "zygote_forks","zygote_age_ms"}, session 0: so many boxes are kept
+    BOX_POOL =
+        16, /* JSON {"boxes", what BOX_OPEN has, "zygote_forks","zygote_age_ms"}, session 0: so many boxes are kept
                      ready for BOX_OPEN on the same terms (0, as at the start: none); an interpreter that heads are forked
                      from is replaced after so many forks and at that age (0: never). No answer */
 

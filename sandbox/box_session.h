@@ -48,9 +48,9 @@ struct box_place {
 };
 
 struct box_head {
-    pid_t pid;   /* on the host; 0: not known yet */
-    pid_t inner; /* in the box, when it came from a copy; 0: from a zygote */
-    pid_t outer; /* in the base, when it came from a zygote; 0: not known (yet), or ended */
+    pid_t pid;       /* on the host; 0: not known yet */
+    pid_t inner;     /* in the box, when it came from a copy; 0: from a zygote */
+    pid_t outer;     /* in the base, when it came from a zygote; 0: not known (yet), or ended */
     uint32_t zygote; /* that was asked for it; 0: none was */
     int pidfd;
     uint32_t generation; /* tells its messages from those of its predecessors */
@@ -93,7 +93,7 @@ struct box_request {
     uint64_t printed_bytes;
     struct box_usage before;
     int64_t watched_bytes; /* peak seen by the watchdog */
-    int fd; /* BOX_PUT, BOX_CHECKPOINT, BOX_RESTORE */
+    int fd;                /* BOX_PUT, BOX_CHECKPOINT, BOX_RESTORE */
     /* BOX_PUT */
     char *name;
     int worker_pidfd;

@@ -102,10 +102,9 @@ static char *pool_wish(const struct conf *c)
     json_set_int(o, "boxes", c->pool);
     json_set_int(o, "zygote_forks", c->zygote_forks);
     json_set_int(o, "zygote_age_ms", c->zygote_age_ms);
-    const struct box_limits lim = { .memory_bytes = c->memory_bytes,
-                                    .disk_bytes = c->disk_bytes,
-                                    .pids = (int)c->pids,
-                                    .cpus = (int)c->cpus };
+    const struct box_limits lim = {
+        .memory_bytes = c->memory_bytes, .disk_bytes = c->disk_bytes, .pids = (int)c->pids, .cpus = (int)c->cpus
+    };
     native_terms(o, &lim, c->copies);
     json_print(&text, o);
     return str_take(&text);

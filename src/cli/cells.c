@@ -21,8 +21,8 @@ struct cells {
     bool failed;        /* some cell did */
     bool broken;        /* some line could not be worked off */
     int number;
-    int state; /* it is the one after that cell */
-    char *id; /* of the running line */
+    int state;                /* it is the one after that cell */
+    char *id;                 /* of the running line */
     struct session_row owner; /* of checkpoints; platform NULL: none was asked for yet */
     struct state_job *job;
     int64_t asked_ms;
@@ -238,7 +238,8 @@ static void run_command(struct cells *c, const char *word, int number)
             ask(c, &(struct box_request){ .op = commands[i].op, .number = number, .fd = -1 });
             return;
         }
-    autofree char *why = xasprintf("there is no command \"%s\"; commands are: branch, checkpoint, reset, restore, undo, vars", word);
+    autofree char *why =
+        xasprintf("there is no command \"%s\"; commands are: branch, checkpoint, reset, restore, undo, vars", word);
     print_refusal(c, "refused", why);
 }
 

@@ -20,7 +20,7 @@ const char *prompts_system(const struct prompts *p);
 const struct json *prompts_tools(const struct prompts *p);
 int64_t prompts_tools_tokens(const struct prompts *p); /* estimate of the tools' descriptions */
 const struct model_fence_words *prompts_fence(const struct prompts *p);
-const char *prompts_summary(const struct prompts *p);  /* the wish for notes */
+const char *prompts_summary(const struct prompts *p); /* the wish for notes */
 
 enum prompt_note {
     /* repair.md */
@@ -37,7 +37,7 @@ enum prompt_note {
     NOTE_EMPTY,
     NOTE_NOT_RUN,       /* a: the call that loads the newest table */
     NOTE_NOT_RUN_AGAIN, /* the same */
-    NOTE_UNSUPPORTED, /* a: numbers */
+    NOTE_UNSUPPORTED,   /* a: numbers */
     NOTE_RESTARTED,
     NOTE_EDITED,
     NOTE_SANDBOX,

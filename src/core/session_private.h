@@ -106,7 +106,8 @@ struct staging {
 enum { RECENT_MAX = 32 };
 
 struct state_job;
-typedef void session_back_fn(struct session *s, const struct json *reply, const struct err *e); /* one of both is NULL */
+typedef void session_back_fn(struct session *s, const struct json *reply,
+                             const struct err *e); /* one of both is NULL */
 
 struct session {
     struct session *next;
@@ -131,13 +132,13 @@ struct session {
     struct staging staging;
 
     /* session_keep.c */
-    struct state_job *job;    /* variables on their way to the store or from it */
-    bool saving, closing;     /* what the job does; and then the box is closed */
-    bool thaw_wanted;         /* the interpreter has not got yet what the session has */
-    struct json *thawed;      /* what became of that; to be told once */
-    loop_timer idle;          /* since nothing runs or waits */
-    int kept_cell;            /* the newest checkpoint's */
-    int64_t kept_ms;          /* loop's clock: of the last one, or of the last try; 0: none in this life */
+    struct state_job *job; /* variables on their way to the store or from it */
+    bool saving, closing;  /* what the job does; and then the box is closed */
+    bool thaw_wanted;      /* the interpreter has not got yet what the session has */
+    struct json *thawed;   /* what became of that; to be told once */
+    loop_timer idle;       /* since nothing runs or waits */
+    int kept_cell;         /* the newest checkpoint's */
+    int64_t kept_ms;       /* loop's clock: of the last one, or of the last try; 0: none in this life */
     int64_t save_began_ms, save_took_ms;
     void (*ready_done)(struct session *s, const struct err *e);
     session_back_fn *back_done;

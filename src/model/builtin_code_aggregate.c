@@ -179,10 +179,20 @@ static char *time_subject(const struct bi_writer *w, const struct bi_group *g)
     return xasprintf("df[%s].dt", name);
 }
 
+/* "1990s", from dates or from a column of years. */
+static void write_decade(struct bi_writer *w, const struct bi_group *g, const char *to, const char *dt)
+{
+    autofree char *name = g->column ? bi_py_string(g->column->name) : NULL;
+    const bool year = g->column && g->column->type != BI_TYPE_DATE;
+    autofree char *years = year ? xasprintf("df[%s]", name) : xasprintf("%s.year", dt);
+    bi_line(w, "df[%s] = %s.map(lambda year: f\"{int(year) // 10 * 10}s\", na_action=\"ignore\")", to, years);
+}
+
 static void write_period(struct bi_writer *w, const struct bi_group *g, const char *to)
 {
     autofree char *dt = time_subject(w, g);
     switch ((int)g->period) {
+    case BI_DECADE: write_decade(w, g, to, dt); break;
     case BI_YEAR: bi_line(w, "df[%s] = %s.year", to, dt); break;
     case BI_QUARTER: bi_line(w, "df[%s] = %s.to_period(\"Q\").astype(\"str\")", to, dt); break;
     case BI_MONTH: bi_line(w, "df[%s] = %s.strftime(\"%%Y-%%m\")", to, dt); break;

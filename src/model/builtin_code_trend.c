@@ -14,6 +14,10 @@ static struct grain grain_of(const struct bi_writer *w)
         const char *freq;
         struct grain grain;
     } all[] = {
+        { BI_DECADE,
+          "decade",
+          { ".map(lambda t: t.replace(year=t.year // 10 * 10, month=1, day=1).normalize(), na_action=\"ignore\")",
+            ".dt.strftime(\"%Ys\")" } },
         { BI_YEAR, "year", { ".dt.to_period(\"Y\").dt.start_time", ".dt.strftime(\"%Y\")" } },
         { BI_QUARTER, "quarter", { ".dt.to_period(\"Q\").dt.start_time", ".dt.to_period(\"Q\").astype(\"str\")" } },
         { BI_MONTH, "month", { ".dt.to_period(\"M\").dt.start_time", ".dt.strftime(\"%Y-%m\")" } },
@@ -78,6 +82,26 @@ static void write_result(struct bi_writer *w, const char *time)
     bi_line(w, "}).reset_index()");
 }
 
+/* A column of changes beside each measure, in per cent of the value before. */
+static void write_growth(struct bi_writer *w)
+{
+    for (size_t i = 0; i < w->p->measure_n; i++) {
+        autofree char *label = bi_measure_label(w, &w->p->measures[i]), *from = bi_py_string(label);
+        autofree char *to = bi_label(w, "label_change", label, "");
+        autofree char *name = w->p->group_n ? bi_group_name(w, &w->p->groups[0]) : NULL;
+        autofree char *group = name ? bi_py_string(name) : NULL;
+        autofree char *by = group ? xasprintf(".groupby(%s, observed=True)", group) : xstrdup("");
+        bi_line(w, "result[%s] = result%s[%s].pct_change(fill_method=None) * 100", to, by, from);
+    }
+}
+
+static void write_growth_fact(struct bi_writer *w, const char *label)
+{
+    autofree char *change = bi_label(w, "fact_change", label, "");
+    bi_line(w, "if len(line) > 1 and line.iloc[0]:");
+    bi_line(w, "    print(%s, f\"{(line.iloc[-1] / line.iloc[0] - 1) * 100:+.2f} %%\")", change);
+}
+
 /* First, last, highest and lowest of each line. */
 static void write_facts(struct bi_writer *w, const char *time, size_t i)
 {
@@ -93,6 +117,8 @@ static void write_facts(struct bi_writer *w, const char *time, size_t i)
     w->indent++;
     bi_line(w, "print(%s, line.index[0], f\"({line.iloc[0]:.%df})\")", first, digits);
     bi_line(w, "print(%s, line.index[-1], f\"({line.iloc[-1]:.%df})\")", last, digits);
+    if (w->p->growth)
+        write_growth_fact(w, label);
     if (m->stat == BI_SUM) {
         autofree char *total = bi_label(w, "fact_total_of", label, "");
         bi_line(w, "print(%s, f\"{line.sum():.%df}\")", total, digits);
@@ -141,6 +167,8 @@ void bi_write_trend(struct bi_writer *w)
     if (w->p->chart != BI_NONE && w->p->chart != BI_NO_CHART)
         bi_chart_trend(w, time);
     bi_line(w, "result[%s] = result[%s]%s", time, time, grain.text);
+    if (w->p->growth)
+        write_growth(w);
     write_points(w, time);
     bi_line(w, "if len(result) <= %d:", BI_TABLE_ROWS);
     bi_line(w, "    print(result.astype(\"object\").to_markdown(index=False, floatfmt=\".%df\"))", bi_decimals(w->p));

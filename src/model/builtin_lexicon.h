@@ -29,6 +29,7 @@
     X("recipe", "overview", OVERVIEW)                \
     X("recipe", "missing", MISSING)                  \
     X("recipe", "trend", TREND)                      \
+    X("recipe", "growth", GROWTH)                    \
     X("recipe", "distribution", DISTRIBUTION)        \
     X("recipe", "correlation", CORRELATION)          \
     X("recipe", "compare", COMPARE)                  \
@@ -103,6 +104,7 @@
     X("chart", "heatmap", HEATMAP)                   \
     X("chart", "none", NO_CHART)                     \
     X("period", "year", YEAR)                        \
+    X("period", "decade", DECADE)                    \
     X("period", "quarter", QUARTER)                  \
     X("period", "month", MONTH)                      \
     X("period", "week", WEEK)                        \

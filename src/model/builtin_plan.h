@@ -111,6 +111,7 @@ struct bi_plan {
     size_t within;             /* share of total of two groups: also within the group of that number, from 1; 0: not */
     bool show_where;           /* a single extreme: say in which row it stands */
     enum bi_sense time_period; /* trend: BI_NONE as the data has it */
+    bool growth;               /* trend: with the change in per cent from one time to the next */
     bool dedupe, drop_missing, to_number, export_asked;
     enum bi_fill fill;
     double fill_number;

@@ -32,7 +32,7 @@ static const struct bi_column *time_column(const struct bi_planner *p, enum bi_s
 {
     for (size_t i = 0; i < p->table->time_n; i++) {
         const struct bi_column *c = bi_table_named(p->table, p->table->time_columns[i]);
-        if (c && (c->type == BI_TYPE_DATE || (c->role == BI_ROLE_YEAR && period == BI_YEAR)))
+        if (c && (c->type == BI_TYPE_DATE || (c->role == BI_ROLE_YEAR && (period == BI_YEAR || period == BI_DECADE))))
             return c;
     }
     return NULL;
@@ -57,7 +57,8 @@ static bool take_period(struct bi_planner *p, size_t i)
         bi_trouble(p, "no_time", "", "");
         return false;
     }
-    bi_add_group(p, c, c && c->type == BI_TYPE_DATE ? period : composed ? period : BI_NONE);
+    bool kept = composed || period == BI_DECADE || (c && c->type == BI_TYPE_DATE);
+    bi_add_group(p, c, kept ? period : BI_NONE);
     bi_use(p, i);
     return true;
 }

@@ -118,6 +118,7 @@ static bool take_clean(struct bi_planner *p)
 {
     bool any = bi_take(p, BI_DEDUPE);
     any = take_pair(p, BI_REMOVE, BI_DUPLICATES) || any;
+    any = take_pair(p, BI_CLEAN, BI_DUPLICATES) || any;
     p->plan->dedupe = any;
     if (bi_find(p, BI_FILL) != SIZE_MAX) {
         take_fill(p);
@@ -305,7 +306,9 @@ static void time_groups(struct bi_planner *p)
         const struct bi_group *g = &p->plan->groups[k];
         bool time = !g->column || g->column->type == BI_TYPE_DATE;
         bool year = g->column && g->column->role == BI_ROLE_YEAR;
-        if (time)
+        if (g->period == BI_DECADE)
+            p->plan->time_period = BI_DECADE;
+        else if (time)
             p->plan->time_period = g->period;
         else if (year)
             p->plan->time_period = BI_YEAR;
@@ -345,6 +348,15 @@ static void trend(struct bi_planner *p, size_t i)
     trend_stats(p);
     default_chart(p, BI_LINE);
     set(p, BI_DO_TREND);
+}
+
+/* Change from one time to the next, and from the first to the last. */
+static void growth(struct bi_planner *p, size_t i)
+{
+    trend(p, i);
+    (void)bi_take(p, BI_GROWTH);
+    (void)bi_take(p, BI_SHARE);
+    p->plan->growth = true;
 }
 
 void bi_trend_of_measures(struct bi_planner *p)
@@ -497,6 +509,7 @@ static const struct {
     { BI_MISSING, missing },
     { BI_DUPLICATES, duplicates },
     { BI_CORRELATION, correlation },
+    { BI_GROWTH, growth },
     { BI_TREND, trend },
     { BI_DISTRIBUTION, distribution },
     { BI_UNIQUE, unique },

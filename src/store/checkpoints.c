@@ -21,8 +21,8 @@
 #define INCOMING ".incoming"
 #define KEY      "checkpoint.key"
 enum {
-    KEEP = 2,             /* the newest may turn out to be of no use */
-    FLUSH_BYTES = 8 << 20, /* let the disk begin, so that the fsync at the end has little left to wait for */
+    KEEP = 2,               /* the newest may turn out to be of no use */
+    FLUSH_BYTES = 8 << 20,  /* let the disk begin, so that the fsync at the end has little left to wait for */
     VERIFY_BYTES = 8 << 20, /* of one step */
     READ_BYTES = 256 << 10,
     REPORT_MAX = 1 << 20,
@@ -150,11 +150,10 @@ static int commit(struct checkpoint_draft *d, const char *report, struct err *e)
                 "siiis", session, (int64_t)d->label.cell, d->label.created_ms, d->label.bytes, report) < 0)
         return -1;
     const int64_t id = db_last_id(d->s->db);
-    if (move_in(d, id, e) < 0 ||
-        db_exec(d->s->db, e,
-                "DELETE FROM checkpoints WHERE session=? AND id NOT IN"
-                " (SELECT id FROM checkpoints WHERE session=? ORDER BY id DESC LIMIT ?)",
-                "ssi", session, session, (int64_t)KEEP) < 0)
+    if (move_in(d, id, e) < 0 || db_exec(d->s->db, e,
+                                         "DELETE FROM checkpoints WHERE session=? AND id NOT IN"
+                                         " (SELECT id FROM checkpoints WHERE session=? ORDER BY id DESC LIMIT ?)",
+                                         "ssi", session, session, (int64_t)KEEP) < 0)
         return -1;
     return db_tx_commit(&tx, e);
 }
@@ -317,7 +316,8 @@ struct checkpoint_state store_checkpoint_state(const struct checkpoint_source *c
 {
     if (c->seal || c->label.bytes < 0)
         abort(); /* not found right: nobody may have it */
-    return (struct checkpoint_state){ .fd = c->fd, .from = LABEL_BYTES, .bytes = c->label.bytes, .cell = c->label.cell };
+    return (
+        struct checkpoint_state){ .fd = c->fd, .from = LABEL_BYTES, .bytes = c->label.bytes, .cell = c->label.cell };
 }
 
 /* ---- the table ---- */

@@ -33,7 +33,7 @@ must_check int db_tx_commit(struct db_tx *t, struct err *e);
 void db_tx_end(struct db_tx *t);
 
 int64_t db_int(const struct db_row *r, int column);
-const char *db_text(const struct db_row *r, int column); /* borrowed; NULL for SQL NULL */
+const char *db_text(const struct db_row *r, int column);            /* borrowed; NULL for SQL NULL */
 const void *db_blob(const struct db_row *r, int column, size_t *n); /* borrowed; never NULL */
-char *db_dup(const struct db_row *r, int column);        /* the caller frees; NULL for SQL NULL */
+char *db_dup(const struct db_row *r, int column);                   /* the caller frees; NULL for SQL NULL */
 #endif

@@ -85,8 +85,9 @@ static int check_key(int fd, const char *name, struct err *e)
     if (st.st_mode & 077)
         return err_set(e, ERR_CONFIG, "data_dir/%s can be read by others: chmod 600", name);
     if (st.st_size != SEAL_KEY)
-        return err_set(e, ERR_CONFIG, "data_dir/%s is not %d bytes long: without the right one no checkpoint can be read",
-                       name, SEAL_KEY);
+        return err_set(e, ERR_CONFIG,
+                       "data_dir/%s is not %d bytes long: without the right one no checkpoint can be read", name,
+                       SEAL_KEY);
     return 0;
 }
 

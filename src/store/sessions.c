@@ -37,9 +37,9 @@ static int get_row(void *ud, const struct db_row *r)
     return 0;
 }
 
-#define COLUMNS                                                         \
-    "SELECT id, platform, room, thread, created_ms, used_ms,"           \
-    " (SELECT COALESCE(MAX(number), 0) FROM cells WHERE session = id)," \
+#define COLUMNS                                                               \
+    "SELECT id, platform, room, thread, created_ms, used_ms,"                 \
+    " (SELECT COALESCE(MAX(number), 0) FROM cells WHERE session = id),"       \
     " COALESCE(base, (SELECT MAX(number) FROM cells WHERE session = id), 0) " \
     "FROM sessions "
 

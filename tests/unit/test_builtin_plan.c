@@ -151,7 +151,7 @@ static void what_is_not_understood_is_refused_by_name(void **state)
         { "predict the tip", "\"predict\"" },
         { "why do smokers tip less", "\"why\"" },
         { "tip percentage by smoker", "`tip`" },
-        { "tip growth", "growth" },
+        { "tip growth", "no date or year column" },
         { "average", "average" },
         { "average tip in euros", "\"euros\"" },
         { "top 10% of tips", "percent" },

@@ -58,10 +58,27 @@ static void base64_is_written_bare_and_read_in_every_form(void **state)
     static const struct {
         const char *text;
         int64_t n;
-    } cases[] = { { "", 0 },       { "AA", 1 },    { "AA==", 1 },  { "AAA", 2 },    { "AAA=", 2 },   { "AAAA", 3 },
-                  { "-_-_", 3 },   { "+/+/", 3 },  { "A", -1 },    { "A===", -1 },  { "AA=", -1 },   { "AAA==", -1 },
-                  { "AA A", -1 },  { "AA\n", -1 }, { "====", -1 }, { "AAAA=", -1 }, { "AAAA==", -1 }, { "=AAA", -1 },
-                  { "\xc3\xa4" "AA", -1 } };
+    } cases[] = { { "", 0 },
+                  { "AA", 1 },
+                  { "AA==", 1 },
+                  { "AAA", 2 },
+                  { "AAA=", 2 },
+                  { "AAAA", 3 },
+                  { "-_-_", 3 },
+                  { "+/+/", 3 },
+                  { "A", -1 },
+                  { "A===", -1 },
+                  { "AA=", -1 },
+                  { "AAA==", -1 },
+                  { "AA A", -1 },
+                  { "AA\n", -1 },
+                  { "====", -1 },
+                  { "AAAA=", -1 },
+                  { "AAAA==", -1 },
+                  { "=AAA", -1 },
+                  { "\xc3\xa4"
+                    "AA",
+                    -1 } };
     uint8_t out[8];
     for (size_t i = 0; i < countof(cases); i++)
         assert_int_equal(b64_read(cases[i].text, out, sizeof(out)), cases[i].n);
@@ -124,8 +141,8 @@ static void a_signature_by_a_key_of_low_order_is_no_signature(void **state)
 static void a_signature_with_an_unreduced_s_is_refused(void **state)
 {
     (void)state;
-    static const uint8_t order[KEY_BYTES] = { 0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7,
-                                              0xa2, 0xde, 0xf9, 0xde, 0x14, [31] = 0x10 };
+    static const uint8_t order[KEY_BYTES] = { 0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58,       0xd6,
+                                              0x9c, 0xf7, 0xa2, 0xde, 0xf9, 0xde, 0x14, [31] = 0x10 };
     uint8_t seed[KEY_BYTES], key[KEY_BYTES], sig[SIG_BYTES];
     seq(seed, sizeof(seed), 3);
     ed25519_public(seed, key);
@@ -207,10 +224,13 @@ static void a_recovery_key_is_written_and_read(void **state)
     assert_string_equal(text, vector("recovery_key", "text"));
     assert_true(recovery_key_read("EsSzykH7LCZx7CaecmKD wcmY\tJRXi Ybtu 8iQ3\nt8Ez nRwK pUY1", got));
     assert_memory_equal(got, key, sizeof(key));
-    static const char *const bad[] = { "", "EsSz", "EsSz ykH7 LCZx 7Cae cmKD wcmY JRXi Ybtu 8iQ3 t8Ez nRwK pUY2",
+    static const char *const bad[] = { "",
+                                       "EsSz",
+                                       "EsSz ykH7 LCZx 7Cae cmKD wcmY JRXi Ybtu 8iQ3 t8Ez nRwK pUY2",
                                        "EsSz ykH7 LCZx 7Cae cmKD wcmY JRXi Ybtu 8iQ3 t8Ez nRwK pUY1 1",
                                        "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz",
-                                       "EsSz ykH7 LCZx 7Cae cmKD wcmY JRXi Ybtu 8iQ3 t8Ez nRwK pUY0", "correct horse" };
+                                       "EsSz ykH7 LCZx 7Cae cmKD wcmY JRXi Ybtu 8iQ3 t8Ez nRwK pUY0",
+                                       "correct horse" };
     for (size_t i = 0; i < countof(bad); i++)
         assert_false(recovery_key_read(bad[i], got));
 }
@@ -347,9 +367,10 @@ static void a_malformed_file_object_is_refused_in_words(void **state)
     (void)state;
     static const struct {
         const char *at, *key, *value;
-    } bad[] = { { NULL, "v", "v1" },       { NULL, "v", NULL },         { "key", "alg", "A128CTR" }, { "key", "kty", "RSA" },
-                { "key", "k", "AAAA" },    { "key", "k", NULL },        { NULL, "iv", "AAAA" },      { NULL, "iv", "!" },
-                { "hashes", "sha256", "" }, { "hashes", "sha256", NULL } };
+    } bad[] = { { NULL, "v", "v1" },         { NULL, "v", NULL },    { "key", "alg", "A128CTR" },
+                { "key", "kty", "RSA" },     { "key", "k", "AAAA" }, { "key", "k", NULL },
+                { NULL, "iv", "AAAA" },      { NULL, "iv", "!" },    { "hashes", "sha256", "" },
+                { "hashes", "sha256", NULL } };
     for (size_t i = 0; i < countof(bad); i++) {
         autojson struct json *file = file_of_vector();
         struct err e = { 0 };

@@ -148,6 +148,13 @@ def share(table_: list[dict[str, str]], column: str, value: str) -> float:
     return sum(row[column] == value for row in table_) / len(table_)
 
 
+def by_decade(rows: list[dict]) -> dict[int, list[dict]]:
+    found: dict[int, list[dict]] = {}
+    for row in rows:
+        found.setdefault(int(float(row["year"])) // 10 * 10, []).append(row)
+    return found
+
+
 def cases() -> list[tuple]:
     baby = births()
     per_year = {}
@@ -156,6 +163,9 @@ def cases() -> list[tuple]:
     girls_1990 = where(baby, sex="F", year="1990")
     top = sorted(girls_1990, key=lambda row: -int(row["number"]))
     unemployment = grouped(macro, "unemp", mean, "year")
+    decades = {(f"{key}s",): mean(numbers_of(group, "unemp")) for key, group in by_decade(macro).items()}
+    gdp = numbers_of(macro, "realgdp")
+    growth = round((gdp[-1] / gdp[0] - 1) * 100, 2)
     survival = {key: mean([float(row["Survived"]) for row in group]) for key, group in by(titanic, "Pclass", "Sex").items()}
     spx_2008 = [float(row["SPX"]) for row in stock if row[""].startswith("2008")]
     city_sales = grouped(sales, "销售额", total, "城市")
@@ -175,6 +185,7 @@ def cases() -> list[tuple]:
         (TIPS, "tip percentage by smoker", refused("tip")),
         (TIPS, "average tip by day excluding holidays", refused("holidays")),
         (TIPS, "why do smokers tip less", refused("why")),
+        (TIPS, "clean up duplicates and export", has(1, 243, "out/clean.csv")),
         (TIPS, "按性别比较平均小费", refused("性别", "smoker")),
         (TIPS, "预测下周的小费", refused("预测")),
         # titanic
@@ -197,7 +208,11 @@ def cases() -> list[tuple]:
         (MACRO, "2000年以后的平均失业率", has(mean(numbers_of(after(macro, 2000), "unemp")))),
         (MACRO, "失业率最高的是哪一年", has("1982", max(unemployment.values()))),
         (MACRO, "average wages by year", refused("wages", "unemp")),
-        (MACRO, "GDP的增长率", refused("增长率")),
+        (MACRO, "GDP的增长率", has(growth, figure=True)),
+        (MACRO, "growth of realgdp over time", has(growth, "change of realgdp", figure=True)),
+        (MACRO, "average unemp per decade", table(decades)),
+        (MACRO, "各年代的平均失业率", table(decades)),
+        (MACRO, "moving average of realgdp", refused("moving average")),
         (MACRO, "unemployment in 2050", refused("1959", "2009")),
         # stock_px
         (STOCK, "when was AAPL highest", has("2011-10-14", 422)),
