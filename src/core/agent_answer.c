@@ -207,18 +207,27 @@ static bool has_digit(const char *text)
     return strpbrk(text, "0123456789") != NULL;
 }
 
-/* A reply to a question about data, without a program behind it. What the profile or the talk so far answers is fine. */
+static bool all_failed(const struct agent *a)
+{
+    for (size_t i = 0; i < a->cell_n; i++)
+        if (a->cells[i].cell.status == CELL_OK)
+            return false;
+    return true;
+}
+
+/* A reply to a question about data, without a program that worked behind it: what to do now is no answer. What the profile or the
+ * talk so far answers is fine. */
 static bool skipped_the_work(const struct agent *a, const char *text, const struct claims *numbers)
 {
-    if (a->cell_n || !json_len(a->in.files) || asks_back(text))
+    if (!all_failed(a) || !json_len(a->in.files) || asks_back(text))
         return false;
-    return numbers->n || (!has_digit(text) && wants_work(a->in.request));
+    return numbers->n || a->cell_n || (!has_digit(text) && wants_work(a->in.request));
 }
 
 /* How the newest table is loaded. */
 static const char *load_call(const struct agent *a)
 {
-    const char *load = "";
+    const char *load = "..."; /* no table: the model knows better */
     for (const struct json *p = json_first(a->in.files); p; p = json_next(p))
         load = json_str_or(p, "load", load);
     return load;
@@ -230,11 +239,11 @@ static bool object(struct agent *a, struct model_answer *answer, const struct cl
     if (answer->stop != MODEL_STOP_END)
         return false;
     if (a->objections < OBJECTIONS_MAX && skipped_the_work(a, answer->msg.text, numbers)) {
-        const enum prompt_note note = a->objections++ ? NOTE_NOT_RUN_AGAIN : NOTE_NOT_RUN;
+        const enum prompt_note note = a->objections++ || a->cell_n ? NOTE_NOT_RUN_AGAIN : NOTE_NOT_RUN;
         ask_again(a, answer, prompts_note(a->in.prompts, note, load_call(a), NULL));
         return true;
     }
-    if (numbers->n == 0 || (a->objections && !a->cell_n) || a->asked_numbers)
+    if (numbers->n == 0 || (a->objections && all_failed(a)) || a->asked_numbers)
         return false;
     autofree char *list = claims_join(numbers);
     log_info("answer_unsupported", KV_S("turn", a->in.seed), KV_S("numbers", list));

@@ -243,6 +243,34 @@ static void a_first_reply_without_a_program_is_sent_back_once(void **state)
     scene_close(&s);
 }
 
+static void advice_after_programs_that_all_failed_is_no_answer(void **state)
+{
+    struct scene s;
+    (void)state;
+    play_with_file(
+        &s, "which one is it?",
+        CALL("a")
+            SAY("Define x first, then run it again.") "{\"calls\":[{\"args\":{\"code\":\"b\"}}],\"expect\":\"No program has worked yet\"}\n" SAY(
+                "It is b."),
+        FAIL("NameError") PRINTS("b"));
+    assert_ended(&s, AGENT_ANSWERED, 2, 4);
+    assert_null(strstr(s.seen.messages, "Define x"));
+    scene_close(&s);
+}
+
+static void a_reply_without_a_program_is_sent_back_twice_then_given(void **state)
+{
+    struct scene s;
+    (void)state;
+    play_with_file(&s, "what is the mean of x?",
+                   SAY("It is 27.4.") "{\"text\":\"It is 27.4.\",\"expect\":\"You have not run anything yet\"}\n"
+                                      "{\"text\":\"It is 27.4.\",\"expect\":\"No program has worked yet\"}\n",
+                   "");
+    assert_ended(&s, AGENT_ANSWERED, 0, 3);
+    assert_says(s.seen.answer, "Not supported by any output: 27.4.");
+    scene_close(&s);
+}
+
 static void replies_that_need_no_program_are_left_alone(void **state)
 {
     static const struct {
@@ -279,6 +307,8 @@ int main(void)
         cmocka_unit_test(talk_without_data_is_not_checked),
         cmocka_unit_test(a_file_that_was_only_promised_is_said_to_be_missing),
         cmocka_unit_test(a_first_reply_without_a_program_is_sent_back_once),
+        cmocka_unit_test(advice_after_programs_that_all_failed_is_no_answer),
+        cmocka_unit_test(a_reply_without_a_program_is_sent_back_twice_then_given),
         cmocka_unit_test(replies_that_need_no_program_are_left_alone),
     };
     return cmocka_run_group_tests_name("agent_claims", tests, NULL, NULL);
