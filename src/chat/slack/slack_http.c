@@ -1,9 +1,8 @@
-#include "digest.h"
 #include "slack_http.h"
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-
+#include "digest.h"
 
 static bool is_recent(const char *timestamp, int64_t now_s)
 {
