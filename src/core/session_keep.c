@@ -41,6 +41,11 @@ static struct state_parts parts_of(const struct session *s)
     };
 }
 
+bool session_cell_lives(const struct cell *c)
+{
+    return c->status == CELL_OK || c->status == CELL_ERROR;
+}
+
 void session_is_at(struct session *s, int cell)
 {
     struct err e = { 0 };
@@ -53,6 +58,7 @@ void session_keep_forget(struct session *s)
 {
     loop_cancel(s->hub->parts.loop, s->idle);
     state_free(take(s->job));
+    session_front_forget(s);
     json_free(take(s->thawed));
     s->idle = 0;
     s->saving = s->closing = false;
@@ -174,9 +180,8 @@ static void log_thawed(const struct session *s, const struct json *report)
              KV_I("not_rerun", (int64_t)json_len(json_get(report, "not_rerun"))));
 }
 
-static void on_thawed(void *ud, const struct json *report, const struct err *e)
+void session_put_back(struct session *s, const struct json *report, const struct err *e)
 {
-    struct session *s = ud;
     s->job = NULL;
     json_free(take(s->thawed));
     if (report) {
@@ -190,9 +195,21 @@ static void on_thawed(void *ud, const struct json *report, const struct err *e)
         note_only(s, e->msg);
         session_is_at(s, 0);
     }
-    const bool over = report || e->kind == ERR_DATA;
-    s->thaw_wanted = s->thaw_wanted && !over;
-    ready_done(s, over ? NULL : e);
+    s->thaw_wanted = s->thaw_wanted && !report && e->kind != ERR_DATA;
+}
+
+void session_put_back_begin(struct session *s, void (*done)(void *ud, const struct json *report, const struct err *e),
+                            void *ud)
+{
+    const struct state_parts parts = parts_of(s);
+    s->job = state_load(&parts, s->row.base, done, ud);
+}
+
+static void on_thawed(void *ud, const struct json *report, const struct err *e)
+{
+    struct session *s = ud;
+    session_put_back(s, report, e);
+    ready_done(s, s->thaw_wanted ? e : NULL);
 }
 
 static void on_staged(struct session *s, const struct err *e)
@@ -204,8 +221,7 @@ static void on_staged(struct session *s, const struct err *e)
     }
     if (r)
         status_set(s->turn->request, words(WORD_THAWING, r->language, NULL, NULL));
-    const struct state_parts parts = parts_of(s);
-    s->job = state_load(&parts, s->row.base, on_thawed, s);
+    session_put_back_begin(s, on_thawed, s);
 }
 
 void session_ready(struct session *s, bool lenient, void (*done)(struct session *s, const struct err *e))

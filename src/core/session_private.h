@@ -135,6 +135,7 @@ struct session {
     struct state_job *job; /* variables on their way to the store or from it */
     bool saving, closing;  /* what the job does; and then the box is closed */
     bool thaw_wanted;      /* the interpreter has not got yet what the session has */
+    struct box *front;     /* what an agent gets; NULL: none did yet */
     struct json *thawed;   /* what became of that; to be told once */
     loop_timer idle;       /* since nothing runs or waits */
     int kept_cell;         /* the newest checkpoint's */
@@ -187,6 +188,11 @@ void session_close_box(struct session *s);
 int session_open_box(struct session *s, struct err *e);
 
 /* session_keep.c */
+bool session_cell_lives(const struct cell *c); /* it ran to its end: what it did to the variables counts */
+/* Variables into an interpreter that has none; then done(), which hands what it gets to session_put_back first of all. */
+void session_put_back_begin(struct session *s, void (*done)(void *ud, const struct json *report, const struct err *e),
+                            void *ud);
+void session_put_back(struct session *s, const struct json *report, const struct err *e);
 void session_is_at(struct session *s, int cell); /* its variables are those after that cell now: durable */
 void session_idle(struct session *s);            /* nothing runs or waits */
 bool session_busy(struct session *s);            /* something wants the box; true: not yet, it is being freed */
@@ -202,6 +208,11 @@ void session_keep_forget(struct session *s); /* the box is gone at once */
 char *session_thawed_words(const struct session *s, const char *language);
 void session_thawed_told(struct session *s);
 void session_hub_rest_end(struct session_hub *h);
+
+/* session_front.c: the box as an agent sees it */
+extern const struct sandbox_ops session_front_ops;
+struct box *session_front(struct session *s); /* the session's own */
+void session_front_forget(struct session *s);
 
 /* session_history.c */
 struct session_history {

@@ -291,12 +291,6 @@ static void on_progress(void *ud, const struct agent_progress *p)
     }
 }
 
-/* It ran to its end: what it did to the variables counts. */
-static bool lives(const struct cell *c)
-{
-    return c->status == CELL_OK || c->status == CELL_ERROR;
-}
-
 static void on_cell(void *ud, const char *code, const struct cell *c)
 {
     struct session *s = ud;
@@ -306,10 +300,10 @@ static void on_cell(void *ud, const char *code, const struct cell *c)
     s->base = c->state == CELL_LOST ? 0 : s->base;
     if (store_cell_add(s->hub->parts.store, s->row.id, s->turn->id, code, c, s->base, &e) < 0)
         log_error("cell_not_kept", KV_S("session", s->row.id), KV_I("cell", c->number), KV_E(&e));
-    if (c->state == CELL_KEPT || (c->state == CELL_LOST && lives(c)))
+    if (c->state == CELL_KEPT || (c->state == CELL_LOST && session_cell_lives(c)))
         session_is_at(s, c->number);
-    else
-        session_is_at(s, s->base);
+    else if (c->state == CELL_LOST && !s->thaw_wanted)
+        session_is_at(s, 0);
 }
 
 static void reopen(void *session)
@@ -380,6 +374,7 @@ static void start_agent(struct session *s)
     };
     struct turn *t = s->turn;
     struct err e = { 0 };
+    const bool keeps = s->hub->parts.keep_state;
     AUTO(session_history_clear) struct session_history history;
     session_history_load(&history, s);
     autofree char *seed = xasprintf("%s-%lld", s->row.id, (long long)t->id);
@@ -393,8 +388,8 @@ static void start_agent(struct session *s)
         .model_ops = t->model->ops,
         .model = t->model->model,
         .section = t->model->section,
-        .box_ops = s->hub->parts.sandbox_ops,
-        .box = s->box,
+        .box_ops = keeps ? &session_front_ops : s->hub->parts.sandbox_ops,
+        .box = keeps ? session_front(s) : s->box,
         .scale = &t->model->scale,
         .notes = history.row.notes,
         .turns = history.turns,

@@ -196,6 +196,26 @@ class Daemon(Case):
         self.assertIn("now 1", self.run_code(s, "print('now', x)"))
         s.end()
 
+    def test_a_death_without_a_copy_costs_no_variable(self) -> None:
+        s = self.service("copies = 0")
+        self.run_code(s, "x = 1")
+        self.run_code(s, "y = 2")
+        answer = self.run_code(s, "y = 3; import os; os.abort()")
+        self.assertIn("as they were before this cell", answer)
+        self.assertIn("now 1 2", self.run_code(s, "print('now', x, y)"))
+        s.end()
+
+    def test_a_keeper_that_was_killed_costs_no_variable(self) -> None:
+        s = self.service()
+        self.run_code(s, "x = [1]; y = x")
+        children = Path(f"/proc/{s.p.pid}/task/{s.p.pid}/children").read_text().split()
+        keeper = [int(p) for p in children if Path(f"/proc/{p}/comm").read_text().startswith("sandbook-box")]
+        self.assertEqual(len(keeper), 1)
+        os.kill(keeper[0], signal.SIGKILL)
+        self.wait_for_log(s, "keeper_gone")
+        self.assertIn("now True [1]", self.run_code(s, "print('now', y is x, x)"))
+        s.end()
+
     def test_undo_of_the_first_message_after_a_thaw(self) -> None:
         s = self.service()
         self.run_code(s, "x = 1")

@@ -234,6 +234,24 @@ static void a_box_that_vanished_is_thawed_into_a_new_one(void **state)
     world_close(&w);
 }
 
+static void a_death_that_left_no_copy_is_made_good_at_once(void **state)
+{
+    struct world w;
+    (void)state;
+    keep_open(&w, SAVED("vars") "{}\n{\"status\":\"crash\",\"state\":\"lost\",\"why\":\"it died\"}\n");
+    w.conf.checkpoint_every_ms = 3600000;
+    world_start(&w, "");
+    run_code(&w, "x=1");
+    run_code(&w, "die()");
+    assert_asked(2, "cell die()\n");
+    assert_asked(3, "restore 1 vars");
+    assert_says(answer(&w, 1), "it died");
+    assert_says(answer(&w, 1), "as they were before this cell");
+    run_code(&w, "x");
+    assert_asked(4, "cell x\n");
+    world_close(&w);
+}
+
 static void a_step_back_whose_copy_is_gone_comes_from_the_store(void **state)
 {
     struct world w;
@@ -329,6 +347,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_run_again_is_said),
         cmocka_unit_test(what_did_not_come_back_is_said_once),
         cmocka_unit_test(a_box_that_vanished_is_thawed_into_a_new_one),
+        cmocka_unit_test(a_death_that_left_no_copy_is_made_good_at_once),
         cmocka_unit_test(a_step_back_whose_copy_is_gone_comes_from_the_store),
         cmocka_unit_test(a_reset_forgets_what_was_saved),
         cmocka_unit_test(a_command_thaws_as_a_question_does),
