@@ -1,8 +1,10 @@
 """The sections of the benchmark. Each drives a keeper as the daemon does, and gives rows for the table."""
 import os
+import shutil
 import statistics
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -225,30 +227,41 @@ def bomb(options) -> list[Row]:
 
 
 def thaw(options) -> list[Row]:
-    """10 MB of variables, written down in one box and read in another."""
+    """10 MB of variables, written down in one box and read in another; the daemon's seal is not in it (10 ms at 1 GB/s)."""
     spec = {"timeout_ms": 30000, "grace_ms": 1000}
     saved, thawed, size = [], [], 0
-    with Opened() as opened, tempfile.TemporaryDirectory() as folder:
+    with Opened() as opened, tempfile.TemporaryFile() as file:
         box = opened.box()
         ok(box, "import numpy; a = numpy.random.rand(1_250_000); d = {i: str(i) for i in range(1000)}")
-        for i in range(5):
-            path = f"{folder}/{i}"
-            out = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        for _ in range(5):
+            ours, theirs = os.pipe()
             began = time.perf_counter()
-            a = opened.keeper.answer(box.id, box.begin(CHECKPOINT, spec | {"op": "checkpoint"}, [out]))
+            drain = threading.Thread(target=drained, args=(ours, file))
+            drain.start()
+            a = opened.keeper.answer(box.id, box.begin(CHECKPOINT, spec | {"op": "checkpoint"}, [theirs]))
+            os.close(theirs)
+            drain.join()
             saved.append((time.perf_counter() - began) * 1e3)
-            os.close(out)
-            assert a.verdict == "ok", a
-            size = os.path.getsize(path)
-            other, read = opened.box(), os.open(path, os.O_RDONLY)
+            assert a.verdict == "ok" and a.claim["status"] == "ok", a
+            size = a.claim["report"]["bytes"]
+            other, read = opened.box(), os.open(f"/proc/self/fd/{file.fileno()}", os.O_RDONLY)
+            where = {"op": "restore", "from": 0, "bytes": size, "number": 1}
             began = time.perf_counter()
-            a = opened.keeper.answer(other.id, other.begin(RESTORE, spec | {"op": "restore", "offset": 0, "bytes": size, "number": 1}, [read]))
+            a = opened.keeper.answer(other.id, other.begin(RESTORE, spec | where, [read]))
             thawed.append((time.perf_counter() - began) * 1e3)
             os.close(read)
             assert a.verdict == "ok" and other.cell("a.shape").result == "(1250000,)", a
             other.close()
     note = f"{size / 1e6:.1f} MB"
-    return [Row("checkpoint of 10 MB written", saved, target=500, note=note), Row("checkpoint of 10 MB thawed", thawed, target=150, note=note)]
+    return [Row("checkpoint of 10 MB written", saved, target=500, note=note), Row("checkpoint of 10 MB thawed", thawed, target=60, note=note)]
+
+
+def drained(pipe: int, file) -> None:
+    """All that comes out of the pipe, from the file's beginning on."""
+    file.seek(0)
+    with open(pipe, "rb") as source:
+        shutil.copyfileobj(source, file)
+    file.flush()
 
 
 def many(options) -> list[Row]:
