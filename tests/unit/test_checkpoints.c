@@ -78,7 +78,8 @@ static char *path_of(const struct fixture *f, const char *session, int64_t id)
 }
 
 /* Opened and found right; NULL: not, and e says why. */
-static struct checkpoint_source *found(struct fixture *f, const char *session, int64_t id, const char *image, struct err *e)
+static struct checkpoint_source *found(struct fixture *f, const char *session, int64_t id, const char *image,
+                                       struct err *e)
 {
     struct checkpoint_source *c = NULL;
     if (store_checkpoint_open(&c, f->s, session, id, image, e) < 0)

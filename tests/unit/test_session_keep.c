@@ -207,8 +207,10 @@ static void what_did_not_come_back_is_said_once(void **state)
 {
     struct world w;
     (void)state;
-    keep_open(&w, SAVED("vars") "{\"op\":\"restore\",\"kept\":1,\"lost\":[{\"name\":\"g\",\"type\":\"generator\",\"why\":\"`g` "
-                                "is a generator\"}],\"notes\":[\"numpy was 1 and is 2 now\"]}\n");
+    keep_open(
+        &w,
+        SAVED("vars") "{\"op\":\"restore\",\"kept\":1,\"lost\":[{\"name\":\"g\",\"type\":\"generator\",\"why\":\"`g` "
+                      "is a generator\"}],\"notes\":[\"numpy was 1 and is 2 now\"]}\n");
     world_start(&w, "");
     run_code(&w, "x=1");
     world_run(&w, 61000);
