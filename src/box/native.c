@@ -128,7 +128,8 @@ static void on_ready(struct sandbox *s, const struct wire_msg *m)
     }
     json_free(s->report);
     s->report = report;
-    json_set_str(report, "image", s->paths.image_id);
+    if (json_type(report) == JSON_OBJECT)
+        json_set_str(report, "image", s->paths.image_id);
     loop_cancel(s->l, s->timer);
     if (judge_tier(s, &e) < 0) {
         s->state = KEEPER_REFUSED;

@@ -238,7 +238,7 @@ void session_box_is_new(struct session *s)
 
 bool session_may_thaw(const struct session *s)
 {
-    return keeps(s) && s->row.base > 0 && (!s->box || s->hub->parts.sandbox_ops->lost(s->box));
+    return keeps(s) && s->row.base > 0 && (!s->box || s->thaw_wanted || s->hub->parts.sandbox_ops->lost(s->box));
 }
 
 /* ---- back to a state whose copy may be gone ---- */
@@ -284,11 +284,12 @@ static void on_loaded(void *ud, const struct json *report, const struct err *e)
     }
     autojson struct json *o = json_new_object();
     struct json *notes = json_new_array();
+    const struct request *r = s->turn ? s->turn->request : s->errand;
     log_thawed(s, report);
     add_whys(notes, json_get(report, "lost"));
     for (const struct json *x = json_first(json_get(report, "not_rerun")); x; x = json_next(x)) {
         autofree char *cell = xasprintf("%d", (int)json_int_or(x, "cell", 0));
-        autofree char *text = words(WORD_THAWED_NOT_RERUN, "en", cell, json_str_or(x, "why", ""));
+        autofree char *text = words(WORD_THAWED_NOT_RERUN, r ? r->language : "en", cell, json_str_or(x, "why", ""));
         json_push(notes, json_new_string(text));
     }
     add_whys(notes, json_get(report, "notes"));
