@@ -238,8 +238,8 @@ class Zygotes(Shared):
         return self.value(box, code)
 
     def test_another_takes_its_place_after_so_many_forks(self):
-        first = self.children("python3")
         box, same = self.open(), self.open()
+        first = self.children("python3")  # now, since the one before may only just have been killed
         self.value(box, "x = 41")
         self.assertEqual(self.bases(box), self.bases(same))  # which is why
         self.keeper.send(POOL, 0, 0, TERMS | {"boxes": 0, "zygote_forks": 2})

@@ -175,8 +175,13 @@ class Attacked(BoxTest):
         cls.settle()
 
     @classmethod
+    def sessions_groups(cls):
+        return {f"{g}/{s}" for g in cls.keeper.groups() for s in os.listdir(g) if s[:1] == "s" and s[1:].isdigit()}
+
+    @classmethod
     def settle(cls):
         cls.still = set(cls.keeper.descendants())
+        cls.others = cls.sessions_groups()
         cls.fds = cls.keeper.descriptors()
 
     @classmethod
@@ -196,7 +201,7 @@ class Attacked(BoxTest):
         """Nothing of it is left: no process, no group, no descriptor of the keeper's."""
         self.assertEqual(box.close().verdict, "ok")
         self.assertEqual(sorted(set(self.keeper.descendants()) - self.still), [])
-        self.assertFalse([g for g in self.keeper.groups() for s in os.listdir(g) if s == f"s{box.id}"])
+        self.assertEqual(self.sessions_groups() - self.others, set())
         self.assertLessEqual(self.keeper.descriptors(), self.fds)
         if box is self.box:
             self.box = None
