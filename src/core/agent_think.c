@@ -230,13 +230,14 @@ static void take_step(struct agent *a, struct model_answer *answer)
     }
 }
 
-/* Calls are forbidden here; what is called all the same is not run, and a call written out as text is no answer. */
+/* Calls are forbidden here; what is called all the same is not run, and a call or a program written out as text is no answer. */
 static void take_last(struct agent *a, struct model_answer *answer)
 {
     autofree char *code = NULL;
+    autofree char *program = call_fenced_code(answer->msg.text ? answer->msg.text : "");
     const bool in_trouble = a->repairs || a->malformed || a->limit == LIMIT_EMPTY;
     const char *text = answer->msg.text;
-    if (agent_is_blank(text) || call_from_text(text, &code) != CALL_NONE) {
+    if (agent_is_blank(text) || program || call_from_text(text, &code) != CALL_NONE) {
         agent_give_up(a);
         return;
     }

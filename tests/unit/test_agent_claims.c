@@ -185,6 +185,17 @@ static void an_invented_last_word_is_marked(void **state)
     scene_close(&s);
 }
 
+static void a_last_word_that_is_a_program_is_no_answer(void **state)
+{
+    struct scene s;
+    (void)state;
+    scene_play(&s, CALL("1") CALL("1") CALL("1") LAST("```python\\nprint(1)\\n```"),
+               PRINTS("1") PRINTS("1") PRINTS("1"));
+    assert_ended(&s, AGENT_FAILED, 3, 4);
+    assert_null(strstr(s.seen.answer, "print"));
+    scene_close(&s);
+}
+
 static void numbers_of_the_question_are_nobodys_claim(void **state)
 {
     struct scene s;
@@ -303,6 +314,7 @@ int main(void)
         cmocka_unit_test(an_unsupported_number_is_asked_about_once_and_then_computed),
         cmocka_unit_test(a_number_that_stays_unsupported_is_marked),
         cmocka_unit_test(an_invented_last_word_is_marked),
+        cmocka_unit_test(a_last_word_that_is_a_program_is_no_answer),
         cmocka_unit_test(numbers_of_the_question_are_nobodys_claim),
         cmocka_unit_test(talk_without_data_is_not_checked),
         cmocka_unit_test(a_file_that_was_only_promised_is_said_to_be_missing),
