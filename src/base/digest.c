@@ -54,7 +54,7 @@ void digest_hmac(const void *key, size_t key_n, const void *data, size_t n, uint
 void digest_hkdf(const struct digest_hkdf *h, void *out, size_t out_n)
 {
     static const uint8_t zero[DIGEST_BYTES];
-    uint8_t prk[DIGEST_BYTES], block[DIGEST_BYTES];
+    uint8_t prk[DIGEST_BYTES], block[DIGEST_BYTES] = { 0 };
     digest_hmac(h->salt_n ? h->salt : zero, h->salt_n ? h->salt_n : sizeof(zero), h->key, h->key_n, prk);
     uint8_t *input = xcalloc(1, sizeof(block) + h->info_n + 1);
     uint8_t *to = out;

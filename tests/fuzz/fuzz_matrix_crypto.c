@@ -92,8 +92,11 @@ static void run(const struct json *v)
     struct attach *a = NULL;
     static const uint8_t secret[KEY_BYTES] = { 5 };
     uint8_t key[KEY_BYTES];
-    const struct crypto_room_event ev = { .room = "!r:x", .id = "$e", .sender = json_str_or(v, "sender", "@a:x"),
-                                          .type = json_str_or(v, "type", ""), .content = json_get(v, "content"),
+    const struct crypto_room_event ev = { .room = "!r:x",
+                                          .id = "$e",
+                                          .sender = json_str_or(v, "sender", "@a:x"),
+                                          .type = json_str_or(v, "type", ""),
+                                          .content = json_get(v, "content"),
                                           .ts_ms = clock_ms };
     if (crypto_sync(c, v, &e) < 0 || crypto_room_encrypted(c, "!r:x", json_get(v, "content"), &e) < 0 ||
         crypto_room_verification(c, &ev, &e) < 0)

@@ -21,24 +21,24 @@ enum { PEERS_MAX = 12, WORLD_JSON = 8 << 20 };
 struct peer;
 struct world {
     int64_t now_ms;
-    struct json *devices;   /* user -> device -> device keys */
-    struct json *identity;  /* user -> master_key, self_signing_key, user_signing_key */
-    struct json *one_time;  /* "user device" -> name -> key */
-    struct json *fallback;  /* "user device" -> name -> key */
-    struct json *unused;    /* "user device" -> true */
-    struct json *data;      /* path of account data -> content */
-    struct json *backup;    /* user -> version, auth_data, keys */
-    struct json *txns;      /* "user device path" -> true */
+    struct json *devices;  /* user -> device -> device keys */
+    struct json *identity; /* user -> master_key, self_signing_key, user_signing_key */
+    struct json *one_time; /* "user device" -> name -> key */
+    struct json *fallback; /* "user device" -> name -> key */
+    struct json *unused;   /* "user device" -> true */
+    struct json *data;     /* path of account data -> content */
+    struct json *backup;   /* user -> version, auth_data, keys */
+    struct json *txns;     /* "user device path" -> true */
     struct peer *peers[PEERS_MAX];
     size_t peer_n;
     int64_t events;
-    const char *password;   /* UIA */
+    const char *password; /* UIA */
     /* Faults. Requests whose path has this in it ... */
     const char *fail_path;
-    int fail_status;        /* ... are answered with this (0: no answer), ... */
-    bool fail_after;        /* after they were done */
-    int fail_n;             /* so many times; -1: always */
-    struct json *log;       /* array of "METHOD path" */
+    int fail_status;  /* ... are answered with this (0: no answer), ... */
+    bool fail_after;  /* after they were done */
+    int fail_n;       /* so many times; -1: always */
+    struct json *log; /* array of "METHOD path" */
     /* The victim is restarted at this many more moments from now; -1: never. */
     struct peer *victim;
     int kill_in;
@@ -133,7 +133,8 @@ static int serve_query(struct world *w, const struct json *body, struct json **o
     *out = json_new_object();
     for (const struct json *u = json_first(json_get(body, "device_keys")); u; u = json_next(u)) {
         const char *user = json_key(u);
-        static const char *const names[][2] = { { "master_keys", "master_key" }, { "self_signing_keys", "self_signing_key" } };
+        static const char *const names[][2] = { { "master_keys", "master_key" },
+                                                { "self_signing_keys", "self_signing_key" } };
         const struct json *devices = json_get(w->devices, user);
         json_set(child(*out, "device_keys"), user, devices ? json_dup(devices) : json_new_object());
         for (size_t i = 0; i < countof(names); i++) {
@@ -179,7 +180,8 @@ static void deliver(struct peer *to, const char *sender, const char *type, const
     json_push(to->inbox, ev);
 }
 
-static int serve_todev(struct world *w, const struct peer *p, const char *path, const struct json *body, struct json **out)
+static int serve_todev(struct world *w, const struct peer *p, const char *path, const struct json *body,
+                       struct json **out)
 {
     autofree char *txn = xasprintf("%s %s %s", p->user, p->device, path);
     const char *from = path + strlen(API "/sendToDevice/");
@@ -231,7 +233,8 @@ static int not_found(struct json **out)
     return 404;
 }
 
-static int serve_version(struct world *w, const struct peer *p, const char *method, const struct json *body, struct json **out)
+static int serve_version(struct world *w, const struct peer *p, const char *method, const struct json *body,
+                         struct json **out)
 {
     struct json *b = child(w->backup, p->user);
     if (same(method, "POST")) {
@@ -251,8 +254,8 @@ static int serve_version(struct world *w, const struct peer *p, const char *meth
     return 200;
 }
 
-static int serve_backup(struct world *w, const struct peer *p, const char *method, const char *path, const struct json *body,
-                        struct json **out)
+static int serve_backup(struct world *w, const struct peer *p, const char *method, const char *path,
+                        const struct json *body, struct json **out)
 {
     struct json *b = child(w->backup, p->user);
     autofree char *query = xasprintf("?version=%s", json_str_or(b, "version", "-"));
@@ -374,11 +377,11 @@ static const struct crypto_events peer_events = {
     .keys_came = on_keys, .room_ready = on_room, .alarm = on_alarm, .sas = on_sas, .room_send = on_send
 };
 
-#define OK(call)                                                                                                           \
-    do {                                                                                                                   \
-        struct err e = { 0 };                                                                                              \
-        if ((call) < 0)                                                                                                    \
-            fail_msg("%s: %s", #call, e.msg);                                                                              \
+#define OK(call)                              \
+    do {                                      \
+        struct err e = { 0 };                 \
+        if ((call) < 0)                       \
+            fail_msg("%s: %s", #call, e.msg); \
     } while (0)
 
 static void peer_open(struct peer *p)
@@ -512,7 +515,8 @@ static struct peer *peer_make(struct world *w, const char *user, const char *dev
     p->room_sent = json_new_array();
     digest_random(p->key, sizeof(p->key));
     /* In memory where that is: these tests open hundreds of stores, and each waits for its disk. */
-    (void)snprintf(p->dir, sizeof(p->dir), "%s/test-crypto-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    (void)snprintf(p->dir, sizeof(p->dir), "%s/test-crypto-XXXXXX",
+                   access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
     assert_non_null(mkdtemp(p->dir));
     p->cfg = (struct crypto_config){ .user = user,
                                      .device = device,

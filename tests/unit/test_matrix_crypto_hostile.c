@@ -25,7 +25,19 @@ static int end(void **state)
 
 /* ---- changes: at the nth place of a tree, in one of several ways ---- */
 
-enum { CHANGE_DROP, CHANGE_NULL, CHANGE_NUMBER, CHANGE_TEXT, CHANGE_EMPTY, CHANGE_ARRAY, CHANGE_OBJECT, CHANGE_BOOL, CHANGE_FLIP, CHANGE_LONG, CHANGES };
+enum {
+    CHANGE_DROP,
+    CHANGE_NULL,
+    CHANGE_NUMBER,
+    CHANGE_TEXT,
+    CHANGE_EMPTY,
+    CHANGE_ARRAY,
+    CHANGE_OBJECT,
+    CHANGE_BOOL,
+    CHANGE_FLIP,
+    CHANGE_LONG,
+    CHANGES
+};
 
 static struct json *flipped(const struct json *v)
 {
@@ -148,7 +160,8 @@ static void is_not_read(const struct json *bad, const char *what)
     AUTO(store_batch_end) struct store_batch b = { 0 };
     OK(store_batch_begin(&b, bob->store, &e));
     OK(crypto_decrypt(bob->c, ROOM, bad, &m, &e));
-    const bool harmless = same(json_str_or(bad, "sender", NULL), "@alice:x") && !is_same(json_get(bad, "content"), NULL) &&
+    const bool harmless = same(json_str_or(bad, "sender", NULL), "@alice:x") &&
+                          !is_same(json_get(bad, "content"), NULL) &&
                           same(text_at(bad, "content", "ciphertext"), text_at(delivered, "content", "ciphertext"));
     if (m.utd == CRYPTO_CLEAR && !harmless)
         fail_msg("read: %s", what);
@@ -212,7 +225,8 @@ static void changes_no_known_key(const struct json *bad, const char *what)
     autojson struct json *then = NULL, *row = NULL;
     OK(json_parse(&row, now, strlen(now), WORLD_JSON, &e));
     OK(json_parse(&then, before_query, strlen(before_query), WORLD_JSON, &e));
-    const struct json *d = json_get(json_get(row, "devices"), "BDEV"), *was = json_get(json_get(then, "devices"), "BDEV");
+    const struct json *d = json_get(json_get(row, "devices"), "BDEV"),
+                      *was = json_get(json_get(then, "devices"), "BDEV");
     if (d && (!same(json_str_or(d, "ed25519", NULL), json_str_or(was, "ed25519", "")) ||
               !same(json_str_or(d, "curve25519", NULL), json_str_or(was, "curve25519", ""))))
         fail_msg("keys changed: %s", what);
@@ -337,12 +351,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, two, end)
     const struct CMUnitTest tests[] = {
-        TEST(changed_room_keys_are_no_room_keys),
-        TEST(changed_messages_are_not_read),
-        TEST(changed_device_lists_change_no_key),
-        TEST(changed_one_time_keys_are_not_used),
-        TEST(strange_syncs_stop_nothing),
-        TEST(keys_are_given_again_to_whom_they_were_given_only),
+        TEST(changed_room_keys_are_no_room_keys), TEST(changed_messages_are_not_read),
+        TEST(changed_device_lists_change_no_key), TEST(changed_one_time_keys_are_not_used),
+        TEST(strange_syncs_stop_nothing),         TEST(keys_are_given_again_to_whom_they_were_given_only),
     };
     return cmocka_run_group_tests_name("matrix_crypto_hostile", tests, NULL, NULL);
 }

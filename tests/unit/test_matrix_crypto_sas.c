@@ -42,8 +42,9 @@ static int end(void **state)
 
 static void send_room(const char *type, struct json *content, const char *id)
 {
-    const struct crypto_room_event ev = { .room = her.room, .id = id, .sender = "@alice:x", .type = type,
-                                          .content = content, .ts_ms = w->now_ms };
+    const struct crypto_room_event ev = {
+        .room = her.room, .id = id, .sender = "@alice:x", .type = type, .content = content, .ts_ms = w->now_ms
+    };
     OK(crypto_room_verification(bot->c, &ev, &e));
     peer_pump(bot);
 }
@@ -126,7 +127,8 @@ static void ask(void)
 
 static struct json *start_content(void)
 {
-    static const char *const macs[] = { "hkdf-hmac-sha256", "hkdf-hmac-sha256.v2", "org.matrix.msc3783.hkdf-hmac-sha256" };
+    static const char *const macs[] = { "hkdf-hmac-sha256", "hkdf-hmac-sha256.v2",
+                                        "org.matrix.msc3783.hkdf-hmac-sha256" };
     static const char *const strings[] = { "decimal", "emoji" };
     struct json *o = json_new_object();
     json_set_str(o, "from_device", "ADEV");
@@ -410,8 +412,8 @@ static void strangers_and_unknown_methods_are_refused(void **state)
 
 static void starts_that_we_cannot_do_are_cancelled(void **state)
 {
-    static const char *const members[] = { "method", "key_agreement_protocols", "hashes", "message_authentication_codes",
-                                           "short_authentication_string" };
+    static const char *const members[] = { "method", "key_agreement_protocols", "hashes",
+                                           "message_authentication_codes", "short_authentication_string" };
     (void)state;
     for (size_t i = 0; i < countof(members); i++) {
         autofree char *txn = xasprintf("t%zu", i);

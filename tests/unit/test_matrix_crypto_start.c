@@ -443,7 +443,8 @@ static void a_passphrase_opens_the_secret_storage_too(void **state)
     json_set_str(pass, "salt", "salt");
     json_set_int(pass, "iterations", 1000);
     json_set(w->data, API "/user/%40bot%3Ax/account_data/m.secret_storage.key.words", about);
-    json_set(w->data, API "/user/%40bot%3Ax/account_data/m.secret_storage.default_key", obj_of("key", json_new_string("words")));
+    json_set(w->data, API "/user/%40bot%3Ax/account_data/m.secret_storage.default_key",
+             obj_of("key", json_new_string("words")));
     struct peer *next = peer_make(w, "@bot:x", "NEW");
     next->cfg.recovery_key = "correct horse";
     peer_open(next);

@@ -12,12 +12,11 @@ enum { UPLOAD_MAX = 100, WISHES_MAX = 1000, LOOK_AFTER_MS = 3 * SECOND_MS };
 struct wish {
     char *at; /* "room session" */
     int64_t after_ms, asked_ms;
-    UT_hash_handle hh;
 };
 
-static void wish_free(struct crypto *c, struct wish *w)
+static void wish_free(void *value)
 {
-    HASH_DEL(c->backup.wishes, w);
+    struct wish *w = value;
     free(w->at);
     free(w);
 }
@@ -25,11 +24,7 @@ static void wish_free(struct crypto *c, struct wish *w)
 void backup_clear(struct crypto *c)
 {
     struct backup *b = &c->backup;
-    struct wish *w, *next;
-    HASH_ITER(hh, b->wishes, w, next)
-    {
-        wish_free(c, w);
-    }
+    map_clear(&b->wishes, wish_free);
     free(b->version);
     free(b->public_key);
     explicit_bzero(b, sizeof(*b));
@@ -285,19 +280,18 @@ static int save_some(struct crypto *c, struct err *e)
 int backup_want(struct crypto *c, const char *room, const char *session, struct err *e)
 {
     struct backup *b = &c->backup;
-    struct wish *w = NULL;
     autofree char *at = xasprintf("%s %s", room, session);
+    struct wish *w = map_get(&b->wishes, at);
     const int64_t now = now_ms(c);
     (void)e;
-    HASH_FIND_STR(b->wishes, at, w);
     if (b->state != BACKUP_ON || !b->have_secret || (w && now - w->asked_ms < HOUR_MS))
         return 0;
     if (!w) {
-        if (HASH_COUNT(b->wishes) >= WISHES_MAX)
-            wish_free(c, b->wishes);
+        if (b->wishes.n >= WISHES_MAX)
+            wish_free(map_take(&b->wishes, b->wishes.first->key));
         w = xcalloc(1, sizeof(*w));
         w->at = take(at);
-        HASH_ADD_KEYPTR(hh, b->wishes, w->at, strlen(w->at), w);
+        map_put(&b->wishes, w->at, w);
     }
     w->asked_ms = now;
     w->after_ms = now + LOOK_AFTER_MS;
@@ -353,7 +347,8 @@ static void look_up_due(struct crypto *c)
     if (now < b->look_after_ms)
         return;
     b->look_after_ms = INT64_MAX;
-    for (struct wish *w = b->wishes; w; w = w->hh.next) {
+    for (struct map_item *i = b->wishes.first; i; i = i->next) {
+        struct wish *w = i->value;
         if (w->after_ms <= now)
             look_up(c, w);
         else if (w->after_ms < b->look_after_ms)

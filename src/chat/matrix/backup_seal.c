@@ -1,6 +1,6 @@
 #include "backup.h"
 
-enum { MAC_BYTES = 8, TEXT_MAX = 16 << 10 };
+enum { MAC_BYTES = 8, TEXT_MAX = 16 << 10, SEALED_MAX = 2 * TEXT_MAX };
 
 struct backup_keys {
     uint8_t aes[KEY_BYTES], mac[KEY_BYTES], iv[IV_BYTES];
@@ -25,7 +25,7 @@ static void mac_of(const struct backup_keys *k, uint8_t mac[DIGEST_BYTES])
 
 static void set_b64(struct json *obj, const char *key, const void *data, size_t n)
 {
-    AUTO(str_clear) struct str text = STR_INIT(2 * TEXT_MAX);
+    AUTO(str_clear) struct str text = STR_INIT(SEALED_MAX);
     b64_add(&text, data, n);
     json_set_str(obj, key, str_peek(&text));
 }

@@ -202,9 +202,11 @@ int64_t crypto_wake_ms(const struct crypto *c)
     for (const struct req *r = c->reqs; r; r = r->next)
         if (!r->out)
             at = min_ms(at, r->not_before_ms);
-    for (const struct room *r = c->rooms; r; r = r->hh.next)
+    for (const struct map_item *i = c->rooms.first; i; i = i->next) {
+        const struct room *r = i->value;
         if (r->waiting && r->wait_since_ms)
             at = min_ms(at, r->wait_since_ms + KEYS_WAIT_MS);
+    }
     if (c->own.upload_after_ms > now_ms(c))
         at = min_ms(at, c->own.upload_after_ms);
     if (!req_pending(c, "keys_claim"))
@@ -251,9 +253,11 @@ int crypto_tick(struct crypto *c, struct err *e)
     if (crypto_enter(c, &b, e) < 0)
         return -1;
     const int64_t now = now_ms(c);
-    for (struct room *r = c->rooms; r; r = r->hh.next)
+    for (const struct map_item *i = c->rooms.first; i; i = i->next) {
+        const struct room *r = i->value;
         if (r->waiting && r->wait_since_ms && now >= r->wait_since_ms + KEYS_WAIT_MS)
             room_wake(c, r->id);
+    }
     if (sas_tick(c, e) < 0)
         return -1;
     return crypto_leave(c, &b, e);

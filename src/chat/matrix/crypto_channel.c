@@ -6,8 +6,9 @@ enum { PAYLOAD_MAX = 128 << 10, DESYNC_PREKEYS = 5 };
 
 /* ---- sessions ---- */
 
-static void channel_free(struct channel *ch)
+static void channel_free(void *value)
 {
+    struct channel *ch = value;
     for (size_t i = 0; i < ch->n; i++)
         ratchet_session_free(ch->at[i].s);
     free(ch);
@@ -15,12 +16,7 @@ static void channel_free(struct channel *ch)
 
 void channels_clear(struct crypto *c)
 {
-    struct channel *ch, *next;
-    HASH_ITER(hh, c->channels, ch, next)
-    {
-        HASH_DEL(c->channels, ch);
-        channel_free(ch);
-    }
+    map_clear(&c->channels, channel_free);
 }
 
 struct load {
@@ -52,7 +48,7 @@ static int load_session(void *ud, const char *key, const struct json *v)
 
 static int channel_get(struct crypto *c, const char *curve25519, struct channel **out, struct err *e)
 {
-    HASH_FIND_STR(c->channels, curve25519, *out);
+    *out = map_get(&c->channels, curve25519);
     if (*out)
         return 0;
     struct channel *ch = xcalloc(1, sizeof(*ch));
@@ -63,7 +59,7 @@ static int channel_get(struct crypto *c, const char *curve25519, struct channel 
         channel_free(ch);
         return -1;
     }
-    HASH_ADD_STR(c->channels, curve25519, ch);
+    map_put(&c->channels, ch->curve25519, ch);
     *out = ch;
     return 0;
 }
@@ -205,8 +201,8 @@ int channel_plan(struct crypto *c, struct err *e)
     struct json *wanted = child(body, "one_time_keys");
     bool any = false;
     c->claim_due_ms = INT64_MAX;
-    for (const struct user *u = c->users; u; u = u->hh.next)
-        any = add_wanted(c, u, wanted, now) || any;
+    for (const struct map_item *i = c->users.first; i; i = i->next)
+        any = add_wanted(c, i->value, wanted, now) || any;
     if (!any) {
         json_free(body);
         return 0;

@@ -38,7 +38,10 @@ struct json *child(struct json *obj, const char *key)
 {
     if (json_type(json_get(obj, key)) != JSON_OBJECT)
         json_set(obj, key, json_new_object());
-    return (struct json *)(uintptr_t)json_get(obj, key); /* ours, since obj is */
+    const struct json *borrowed = json_get(obj, key);
+    struct json *ours = NULL; /* since obj is */
+    memcpy(&ours, &borrowed, sizeof(void *));
+    return ours;
 }
 
 void add_signature(struct json *obj, const char *user, const char *id, const char *sig)

@@ -14,7 +14,7 @@ enum {
     FORGET_FALLBACK_MS = HOUR_MS, /* its messages may still be on their way */
     DESYNCS_MAX = 3,
 };
-static const int64_t fallback_age_ms = 7 * 24 * (int64_t)HOUR_MS;
+static const int64_t fallback_age_ms = (int64_t)HOUR_MS * 24 * 7;
 
 void own_refuse(struct crypto *c, const char *fmt, ...)
 {

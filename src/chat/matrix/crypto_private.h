@@ -11,9 +11,9 @@
  * e2ee_member:<room>, e2ee_out, e2ee_share:<room>, e2ee_in, e2ee_index:<session>, e2ee_withheld, e2ee_todev, e2ee_secret, e2ee_unsaved. */
 #ifndef MATRIX_CRYPTO_PRIVATE_H
 #define MATRIX_CRYPTO_PRIVATE_H
-#include <uthash.h>
 #include "crypto.h"
 #include "crypto_json.h"
+#include "crypto_map.h"
 #include "log.h"
 #include "olm.h"
 
@@ -107,7 +107,6 @@ struct user {
     int64_t ask_after_ms; /* memory only, as what follows */
     int fails;
     char unwedge_key[KEY_TEXT + 1]; /* a channel broke whose device we don't know yet */
-    UT_hash_handle hh;
 };
 bool id_ok(const char *id); /* a user, room, device or event id of a sane length */
 /* Its keys are refused whatever the policy: the operator vouched for another identity than it has now. */
@@ -139,7 +138,6 @@ struct channel {
         int64_t made_ms, heard_ms; /* heard: decrypted last; as made until then */
     } at[OLM_SESSIONS_MAX + 1];
     size_t n;
-    UT_hash_handle hh;
 };
 void channels_clear(struct crypto *c);
 must_check int channel_ready(struct crypto *c, const char *curve25519, bool *ready, struct err *e);
@@ -172,7 +170,7 @@ must_check int todev_olm(struct crypto *c, const struct olm_message *m, struct e
 struct own {
     bool uploaded; /* the server has our device keys */
     bool fallback_wanted;
-    bool fresh; /* the account was made by this run */
+    bool fresh;      /* the account was made by this run */
     int server_keys; /* one-time keys there; -1: not known */
     int64_t counted_ms, fallback_ms, forget_ms, generation, upload_after_ms;
     int desyncs, bad_prekeys;
@@ -195,27 +193,21 @@ struct share {
     uint32_t index;
     int wedges;
     char *code; /* withheld with; NULL: it has the key */
-    UT_hash_handle hh;
-};
-struct member {
-    char *user;
-    UT_hash_handle hh;
 };
 struct room {
     char *id;
     enum crypto_room state;
     int64_t rotate_ms, rotate_n;
     bool members_known, shared_history;
-    struct member *members;
+    struct map members;      /* user -> itself */
     struct ratchet_out *out; /* NULL: none */
     int64_t out_made_ms, out_n;
     bool out_shared_history;
-    struct share *shares;
+    struct map shares;
     /* memory only */
     int sending;           /* to-device requests on their way */
     bool waiting;          /* somebody waits for room_ready() */
     int64_t wait_since_ms; /* 0: not waiting for keys of others */
-    UT_hash_handle hh;
 };
 must_check int room_get(struct crypto *c, const char *id, struct room **out, struct err *e);
 must_check int room_save(struct crypto *c, struct room *r, struct err *e);
@@ -223,7 +215,7 @@ must_check int room_save_out(struct crypto *c, struct room *r, struct err *e);
 void rooms_clear(struct crypto *c);
 void room_wake(struct crypto *c, const char *room); /* NULL: all that wait */
 must_check int mega_out_drop(struct crypto *c, struct room *r, const char *why, struct err *e);
-struct member *room_member(const struct room *r, const char *user); /* NULL: is none */
+bool room_member(const struct room *r, const char *user);
 
 enum in_source { IN_DIRECT, IN_BACKUP, IN_FORWARDED, IN_OWN };
 struct in_key {
@@ -232,7 +224,6 @@ struct in_key {
     enum in_source source;
     bool shared_history;
     struct ratchet_in *s;
-    UT_hash_handle hh;
 };
 /* s is taken. Kept, merged with what is there, waiting events told. */
 struct in_offer {
@@ -267,7 +258,7 @@ struct backup {
     int64_t saved, look_after_ms;
     bool have_secret, waiting;
     uint8_t secret[KEY_BYTES];
-    struct wish *wishes; /* keys to look for in the backup */
+    struct map wishes; /* keys to look for in the backup */
 };
 must_check int backup_plan(struct crypto *c, struct err *e);
 must_check int backup_load(struct crypto *c, struct err *e);
@@ -297,11 +288,8 @@ struct crypto {
     struct own own;
     struct req *reqs;
     int64_t next_req, next_todev;
-    struct user *users;
+    struct map users, channels, rooms, in;
     int64_t stale_due_ms, claim_due_ms; /* when it is worth to look for stale users, for wanted channels */
-    struct channel *channels;
-    struct room *rooms;
-    struct in_key *in;
     struct xsign xsign;
     struct backup backup;
     struct sas *sas;

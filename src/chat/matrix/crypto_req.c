@@ -12,7 +12,8 @@ struct req *req_add(struct crypto *c, const char *what, const char *method, char
                     req_fn *done)
 {
     struct req *r = xcalloc(1, sizeof(*r));
-    *r = (struct req){ .id = ++c->next_req, .what = what, .method = method, .path = take_path, .done = done };
+    *r = (struct req){ .id = ++c->next_req, .what = what, .method = method, .done = done };
+    r->path = take_path;
     if (take_body)
         r->body = json_line(take_body);
     json_free(take_body);

@@ -16,8 +16,9 @@ static void device_clear(struct device *d)
     *d = (struct device){ 0 };
 }
 
-static void user_free(struct user *u)
+static void user_free(void *value)
 {
+    struct user *u = value;
     for (size_t i = 0; i < u->device_n; i++)
         device_clear(&u->devices[i]);
     free(u->devices);
@@ -30,12 +31,7 @@ static void user_free(struct user *u)
 
 void users_clear(struct crypto *c)
 {
-    struct user *u, *next;
-    HASH_ITER(hh, c->users, u, next)
-    {
-        HASH_DEL(c->users, u);
-        user_free(u);
-    }
+    map_clear(&c->users, user_free);
 }
 
 static struct json *device_row(const struct device *d)
@@ -109,7 +105,7 @@ static void read_device(struct user *u, const struct json *row)
 
 int user_get(struct crypto *c, const char *id, struct user **out, struct err *e)
 {
-    HASH_FIND_STR(c->users, id, *out);
+    *out = map_get(&c->users, id);
     if (*out)
         return 0;
     autojson struct json *row = NULL;
@@ -123,7 +119,7 @@ int user_get(struct crypto *c, const char *id, struct user **out, struct err *e)
     u->verified = dup_text(row, "verified");
     for (const struct json *d = json_first(json_get(row, "devices")); d; d = json_next(d))
         read_device(u, d);
-    HASH_ADD_KEYPTR(hh, c->users, u->id, strlen(u->id), u);
+    map_put(&c->users, u->id, u);
     *out = u;
     return 0;
 }
@@ -326,7 +322,8 @@ int devices_plan(struct crypto *c, struct err *e)
     struct json *batch = json_new_array();
     size_t n = 0;
     c->stale_due_ms = INT64_MAX;
-    for (struct user *u = c->users; u; u = u->hh.next) {
+    for (struct map_item *i = c->users.first; i; i = i->next) {
+        struct user *u = i->value;
         if (u->stale && !u->asking && u->ask_after_ms > now && u->ask_after_ms < c->stale_due_ms)
             c->stale_due_ms = u->ask_after_ms;
         if (!due(u, now))

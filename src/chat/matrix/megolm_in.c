@@ -7,10 +7,9 @@ enum { PAYLOAD_MAX = 128 << 10, CODE_MAX = 64 };
 
 /* ---- rows ---- */
 
-static void in_free(struct in_key *k)
+static void in_free(void *value)
 {
-    if (!k)
-        return;
+    struct in_key *k = value;
     ratchet_in_free(k->s);
     free(k->at);
     free(k->sender);
@@ -21,23 +20,15 @@ static void in_free(struct in_key *k)
 
 void mega_in_clear(struct crypto *c)
 {
-    struct in_key *k, *next;
-    HASH_ITER(hh, c->in, k, next)
-    {
-        HASH_DEL(c->in, k);
-        in_free(k);
-    }
+    map_clear(&c->in, in_free);
 }
 
 /* The table is in the order of use: what is at its front was not used for longest. */
 static void cache(struct crypto *c, struct in_key *k)
 {
-    HASH_ADD_KEYPTR(hh, c->in, k->at, strlen(k->at), k);
-    if (HASH_COUNT(c->in) <= IN_CACHE_MAX)
-        return;
-    struct in_key *old = c->in;
-    HASH_DEL(c->in, old);
-    in_free(old);
+    map_put(&c->in, k->at, k);
+    if (c->in.n > IN_CACHE_MAX)
+        in_free(map_take(&c->in, c->in.first->key));
 }
 
 static const char *const source_words[] = {
@@ -80,12 +71,10 @@ int mega_in_get(struct crypto *c, const char *room, const char *session, struct 
 {
     autofree char *at = key_at(room, session);
     autojson struct json *row = NULL;
-    struct in_key *k = NULL;
-    HASH_FIND_STR(c->in, at, k);
+    struct in_key *k = map_take(&c->in, at);
     *out = k;
     if (k) {
-        HASH_DEL(c->in, k);
-        HASH_ADD_KEYPTR(hh, c->in, k->at, strlen(k->at), k);
+        map_put(&c->in, k->at, k);
         return 0;
     }
     if (kept_get(c, "e2ee_in", at, &row, e) < 0)

@@ -48,7 +48,8 @@ static bool is_own_device(const struct crypto *c, const struct user *u, const st
 /* Somebody has the key who wouldn't get it now: left, logged out, blocked. */
 static int lost_reader(struct crypto *c, const struct room *r, bool for_all, bool *lost, struct err *e)
 {
-    for (const struct share *s = r->shares; s && !*lost; s = s->hh.next) {
+    for (const struct map_item *i = r->shares.first; i && !*lost; i = i->next) {
+        const struct share *s = i->value;
         const char *space = strrchr(s->at, ' ');
         struct user *u = NULL;
         if (s->code || !space)
@@ -75,9 +76,7 @@ struct round { /* one pass over all devices of a room */
 
 static struct share *find_share(const struct room *r, const char *at)
 {
-    struct share *s = NULL;
-    HASH_FIND_STR(r->shares, at, s);
-    return s;
+    return map_get(&r->shares, at);
 }
 
 static int put_share(struct crypto *c, struct room *r, const char *at, const struct device *d, const char *code,
@@ -89,7 +88,7 @@ static int put_share(struct crypto *c, struct room *r, const char *at, const str
     if (!s) {
         s = xcalloc(1, sizeof(*s));
         s->at = xstrdup(at);
-        HASH_ADD_KEYPTR(hh, r->shares, s->at, strlen(s->at), s);
+        map_put(&r->shares, s->at, s);
     }
     memcpy(s->curve25519, d->curve25519, sizeof(s->curve25519));
     s->index = ratchet_out_index(r->out);
@@ -215,8 +214,8 @@ static int share(struct crypto *c, struct round *w, struct err *e)
     int rc = 0;
     w->keys = json_new_object();
     w->no = json_new_object();
-    for (const struct member *m = w->r->members; m && rc == 0; m = m->hh.next)
-        rc = share_with_user(c, w, m->user, e);
+    for (const struct map_item *m = w->r->members.first; m && rc == 0; m = m->next)
+        rc = share_with_user(c, w, m->key, e);
     if (rc == 0)
         return send_round(c, w, e);
     json_free(w->keys);

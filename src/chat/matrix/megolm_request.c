@@ -27,8 +27,7 @@ static int allowed_from(struct crypto *c, const struct user *u, const struct dev
     if (room_get(c, room, &r, e) < 0)
         return -1;
     autofree char *at = xasprintf("%s %s", u->id, d->id);
-    struct share *s = NULL;
-    HASH_FIND_STR(r->shares, at, s);
+    const struct share *s = map_get(&r->shares, at);
     if (r->out && same(ratchet_out_id(r->out), ratchet_in_id(k->s)) && s && !s->code &&
         same(s->curve25519, d->curve25519))
         *from = s->index;

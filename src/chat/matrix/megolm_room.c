@@ -1,36 +1,22 @@
 /* megolm_room.c - which rooms are encrypted, and who is in them. That a room is encrypted is never unlearnt. */
 #include "crypto_private.h"
 
-static const int64_t rotate_default_ms = 7 * 24 * (int64_t)HOUR_MS;
+static const int64_t rotate_default_ms = (int64_t)HOUR_MS * 24 * 7;
 enum { ROTATE_DEFAULT_N = 100, ROTATE_MAX_N = 10000 };
 
-static void clear_members(struct room *r)
+static void share_free(void *value)
 {
-    struct member *m, *next;
-    HASH_ITER(hh, r->members, m, next)
-    {
-        HASH_DEL(r->members, m);
-        free(m->user);
-        free(m);
-    }
+    struct share *s = value;
+    free(s->at);
+    free(s->code);
+    free(s);
 }
 
-static void clear_shares(struct room *r)
+static void room_free(void *value)
 {
-    struct share *s, *next;
-    HASH_ITER(hh, r->shares, s, next)
-    {
-        HASH_DEL(r->shares, s);
-        free(s->at);
-        free(s->code);
-        free(s);
-    }
-}
-
-static void room_free(struct room *r)
-{
-    clear_members(r);
-    clear_shares(r);
+    struct room *r = value;
+    map_clear(&r->members, free);
+    map_clear(&r->shares, share_free);
     ratchet_out_free(r->out);
     free(r->id);
     free(r);
@@ -38,26 +24,18 @@ static void room_free(struct room *r)
 
 void rooms_clear(struct crypto *c)
 {
-    struct room *r, *next;
-    HASH_ITER(hh, c->rooms, r, next)
-    {
-        HASH_DEL(c->rooms, r);
-        room_free(r);
-    }
+    map_clear(&c->rooms, room_free);
 }
 
 static void add_member(struct room *r, const char *user)
 {
-    struct member *m = xcalloc(1, sizeof(*m));
-    m->user = xstrdup(user);
-    HASH_ADD_KEYPTR(hh, r->members, m->user, strlen(m->user), m);
+    char *own = xstrdup(user);
+    map_put(&r->members, own, own);
 }
 
-struct member *room_member(const struct room *r, const char *user)
+bool room_member(const struct room *r, const char *user)
 {
-    struct member *m = NULL;
-    HASH_FIND_STR(r->members, user, m);
-    return m;
+    return map_get(&r->members, user) != NULL;
 }
 
 static int load_member(void *ud, const char *key, const struct json *v)
@@ -78,7 +56,7 @@ static int load_share(void *ud, const char *key, const struct json *v)
     s->index = (uint32_t)json_int_or(v, "index", 0);
     s->wedges = (int)json_int_or(v, "wedges", 0);
     s->code = code ? xstrdup(code) : NULL;
-    HASH_ADD_KEYPTR(hh, r->shares, s->at, strlen(s->at), s);
+    map_put(&r->shares, s->at, s);
     return 0;
 }
 
@@ -122,7 +100,7 @@ static int load_room(struct crypto *c, struct room *r, struct err *e)
 
 int room_get(struct crypto *c, const char *id, struct room **out, struct err *e)
 {
-    HASH_FIND_STR(c->rooms, id, *out);
+    *out = map_get(&c->rooms, id);
     if (*out)
         return 0;
     if (!id_ok(id))
@@ -133,7 +111,7 @@ int room_get(struct crypto *c, const char *id, struct room **out, struct err *e)
         room_free(r);
         return -1;
     }
-    HASH_ADD_KEYPTR(hh, c->rooms, r->id, strlen(r->id), r);
+    map_put(&c->rooms, r->id, r);
     *out = r;
     return 0;
 }
@@ -169,15 +147,17 @@ int mega_out_drop(struct crypto *c, struct room *r, const char *why, struct err 
     ratchet_out_free(r->out);
     r->out = NULL;
     r->out_n = 0;
-    clear_shares(r);
+    map_clear(&r->shares, share_free);
     return kept_drop(c, "e2ee_out", r->id, e) < 0 ? -1 : kept_drop(c, kind, NULL, e);
 }
 
 void room_wake(struct crypto *c, const char *room)
 {
-    for (struct room *r = c->rooms; r; r = r->hh.next)
+    for (const struct map_item *i = c->rooms.first; i; i = i->next) {
+        const struct room *r = i->value;
         if (r->waiting && (!room || same(room, r->id)))
             event_room(c, r->id);
+    }
 }
 
 /* ---- what the driver tells ---- */
@@ -189,8 +169,8 @@ static int64_t clamp(int64_t n, int64_t low, int64_t high)
 
 static int track_members(struct crypto *c, const struct room *r, struct err *e)
 {
-    for (const struct member *m = r->members; m; m = m->hh.next)
-        if (devices_track(c, m->user, e) < 0)
+    for (const struct map_item *m = r->members.first; m; m = m->next)
+        if (devices_track(c, m->key, e) < 0)
             return -1;
     return 0;
 }
@@ -245,25 +225,21 @@ static int member_came(struct crypto *c, struct room *r, const char *user, struc
 static bool has_share(const struct room *r, const char *user)
 {
     const size_t n = strlen(user);
-    for (const struct share *s = r->shares; s; s = s->hh.next)
+    for (const struct map_item *i = r->shares.first; i; i = i->next) {
+        const struct share *s = i->value;
         if (!s->code && strncmp(s->at, user, n) == 0 && s->at[n] == ' ')
             return true;
+    }
     return false;
 }
 
 static int member_went(struct crypto *c, struct room *r, const char *user, struct err *e)
 {
     autofree char *kind = kind_of("e2ee_member", r);
-    struct member *m = room_member(r, user);
     if (has_share(r, user) && mega_out_drop(c, r, "member left", e) < 0)
         return -1;
-    if (!m)
-        return 0;
-    HASH_DEL(r->members, m);
-    const int rc = kept_drop(c, kind, m->user, e);
-    free(m->user);
-    free(m);
-    return rc;
+    autofree char *gone = map_take(&r->members, user);
+    return gone ? kept_drop(c, kind, gone, e) : 0;
 }
 
 static int compare_text(const void *a, const void *b)
@@ -275,14 +251,12 @@ static int compare_text(const void *a, const void *b)
 /* sorted: users in byte order. */
 static int drop_unlisted(struct crypto *c, struct room *r, const char *const *sorted, size_t n, struct err *e)
 {
-    struct member *m, *next;
-    HASH_ITER(hh, r->members, m, next)
-    {
-        const char *user = m->user;
-        if (n > 0 && bsearch(&user, sorted, n, sizeof(*sorted), compare_text))
-            continue;
-        autofree char *gone = xstrdup(user);
-        if (member_went(c, r, gone, e) < 0)
+    for (struct map_item *m = r->members.first, *next; m; m = next) {
+        next = m->next;
+        autofree char *user = xstrdup(m->key);
+        const char *key = user;
+        const bool listed = n > 0 && bsearch(&key, sorted, n, sizeof(*sorted), compare_text);
+        if (!listed && member_went(c, r, user, e) < 0)
             return -1;
     }
     return 0;
@@ -341,7 +315,7 @@ int crypto_room_left(struct crypto *c, const char *room, struct err *e)
     if (crypto_enter(c, &b, e) < 0 || room_get(c, room, &r, e) < 0)
         return -1;
     autofree char *kind = kind_of("e2ee_member", r);
-    clear_members(r);
+    map_clear(&r->members, free);
     r->members_known = r->waiting = false;
     if (kept_drop(c, kind, NULL, e) < 0 || mega_out_drop(c, r, "we left", e) < 0 || room_save(c, r, e) < 0)
         return -1;

@@ -54,24 +54,43 @@ enum ratchet_fault ratchet_session_outbound(struct ratchet_session **out, struct
     return made(out, s, rc);
 }
 
-/* The keys inside of a pre-key message, before libolm multiplies with them: fields 1 (one-time), 2 (base), 3 (identity). */
+/* A pre-key message is four fields, in this order and no others: one-time, base and identity key, then a message up to the end. libolm takes
+ * them in any order and the last of each, so that what is checked here could be another one than what it multiplies with. */
+enum { KEY_FIELD = 2 + KEY_BYTES, INNER_AT = 1 + 3 * KEY_FIELD, HEAD_BYTES = 120, HEAD_TEXT = 160 };
+
+static bool key_field_is_sane(const uint8_t *field, uint8_t tag)
+{
+    char key[KEY_TEXT + 1];
+    b64_key(key, field + 2);
+    return field[0] == tag && field[1] == KEY_BYTES && x25519_is_sane(key);
+}
+
+/* at: behind its tag. */
+static bool reaches_end(const uint8_t *at, const uint8_t *end, size_t whole, const uint8_t *begin)
+{
+    uint64_t len = 0;
+    for (unsigned shift = 0; at < end && shift < 28; shift += 7) {
+        len |= (uint64_t)(*at & 127) << shift;
+        if (*at++ < 128)
+            return (size_t)(at - begin) + len == whole;
+    }
+    return false;
+}
+
 static bool prekey_is_sane(const char *body)
 {
-    uint8_t head[160];
-    char part[sizeof(head) * 4 / 3 + 1];
-    const size_t n = strlen(body), take = n < sizeof(part) - 1 ? n : sizeof(part) - 1;
-    memcpy(part, body, take - take % 4);
-    part[take - take % 4] = 0;
+    static const uint8_t tags[] = { 0x0a, 0x12, 0x1a };
+    uint8_t head[HEAD_BYTES];
+    char part[HEAD_TEXT + 1] = "";
+    const size_t n = strlen(body);
+    memcpy(part, body, n < HEAD_TEXT ? n : HEAD_TEXT);
     const int64_t got = b64_read(part, head, sizeof(head));
-    if (got < 1 + 3 * 34 || head[0] != 3)
+    if (got < INNER_AT + 2 || head[0] != 3 || head[INNER_AT] != 0x22)
         return false;
-    for (const uint8_t *f = head + 1; f < head + 1 + 3 * 34; f += 34) {
-        char key[KEY_TEXT + 1];
-        b64_key(key, f + 2);
-        if ((f[0] != 0x0a && f[0] != 0x12 && f[0] != 0x1a) || f[1] != KEY_BYTES || !x25519_is_sane(key))
+    for (size_t i = 0; i < countof(tags); i++)
+        if (!key_field_is_sane(head + 1 + i * KEY_FIELD, tags[i]))
             return false;
-    }
-    return true;
+    return reaches_end(head + INNER_AT + 1, head + got, n / 4 * 3 + (n % 4 ? n % 4 - 1 : 0), head);
 }
 
 enum ratchet_fault ratchet_session_inbound(struct ratchet_session **out, struct ratchet_account *a,

@@ -1,6 +1,6 @@
 #include "ssss.h"
 
-enum { SECRET_MAX = 4096, RECOVERY_BYTES = 35, RECOVERY_TEXT = 48 };
+enum { SECRET_MAX = 4096, SECRET_TEXT_MAX = 2 * SECRET_MAX, RECOVERY_BYTES = 35, RECOVERY_TEXT = 48 };
 
 struct ssss_keys {
     uint8_t aes[KEY_BYTES], mac[KEY_BYTES];
@@ -21,7 +21,7 @@ static void run_aes(const struct ssss_keys *k, const uint8_t iv[IV_BYTES], const
 
 static void set_b64(struct json *obj, const char *key, const void *data, size_t n)
 {
-    AUTO(str_clear) struct str text = STR_INIT(2 * SECRET_MAX);
+    AUTO(str_clear) struct str text = STR_INIT(SECRET_TEXT_MAX);
     b64_add(&text, data, n);
     json_set_str(obj, key, str_peek(&text));
 }

@@ -1,0 +1,26 @@
+/* crypto_map.h - things by name, in the order they were put. Why not uthash: its macros make every function that uses one look like a hundred
+ * branches to the linter, and this is all that is needed here. Private to src/chat/matrix/.
+ *
+ *   for (struct map_item *i = m.first; i; i = i->next) { struct thing *t = i->value; ... } */
+#ifndef MATRIX_CRYPTO_MAP_H
+#define MATRIX_CRYPTO_MAP_H
+#include "base.h"
+
+struct map_item {
+    const char *key;
+    void *value;
+    struct map_item *next, *prev, *chain;
+    uint64_t hash;
+};
+struct map {
+    struct map_item **slots, *first, *last;
+    size_t n, slot_n;
+};
+
+void *map_get(const struct map *m, const char *key); /* NULL: none */
+/* At the end. key is borrowed and must live as long as value; it must not be there yet. */
+void map_put(struct map *m, const char *key, void *value);
+void *map_take(struct map *m, const char *key); /* out of it; NULL: none */
+/* Empties it; fn (NULL: none) frees each value. */
+void map_clear(struct map *m, void (*fn)(void *value));
+#endif
