@@ -65,8 +65,6 @@ static void forget(struct crypto *c)
 static int load(struct crypto *c, struct err *e)
 {
     AUTO(store_batch_end) struct store_batch b = { 0 };
-    c->state = CRYPTO_STARTING;
-    c->refusal[0] = 0;
     if (crypto_enter(c, &b, e) < 0 || own_load(c, e) < 0 || xsign_load(c, e) < 0 || backup_load(c, e) < 0 ||
         users_load_stale(c, e) < 0 || todev_load(c, e) < 0)
         return -1;
@@ -121,9 +119,10 @@ void crypto_close(struct crypto *c)
 
 int crypto_reload(struct crypto *c, struct err *e)
 {
-    const int64_t next = c->next_req;
+    const struct own was = c->own;
     forget(c);
-    c->next_req = next; /* late answers must not meet new requests */
+    if (c->state == CRYPTO_RUNNING) /* what was checked at start still holds */
+        c->own.boot = was.boot;
     return load(c, e);
 }
 

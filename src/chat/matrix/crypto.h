@@ -93,7 +93,8 @@ struct crypto_config {
  * the pickle key does not open, is ERR_CONFIG. Makes the account at first use. */
 must_check int crypto_open(struct crypto **out, const struct crypto_config *cfg, struct err *e);
 void crypto_close(struct crypto *c); /* wipes; NULL is fine */
-/* Read the store again, because a batch was lost. Requests that were handed out are forgotten: their answers are ignored. */
+/* Read the store again, because a batch was lost. Requests that were handed out are forgotten: their answers are ignored. What was checked at
+ * start is not checked again: who was RUNNING is. */
 must_check int crypto_reload(struct crypto *c, struct err *e);
 /* The 32 bytes of a file that only its owner may read, made with random bytes when there is none (and synced to disk). ERR_CONFIG when
  * others could read it or it is not 32 bytes. Wipe it after crypto_open(). */

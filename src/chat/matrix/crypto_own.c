@@ -48,7 +48,7 @@ int own_load(struct crypto *c, struct err *e)
 {
     struct own *o = &c->own;
     autojson struct json *row = NULL;
-    *o = (struct own){ .server_keys = -1 };
+    *o = (struct own){ .server_keys = -1, .boot = o->boot };
     if (kept_get(c, "e2ee", "account", &row, e) < 0)
         return -1;
     if (!row) {
