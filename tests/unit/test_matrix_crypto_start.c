@@ -500,6 +500,7 @@ static void death_at_any_moment_loses_nothing(void **state)
 {
     (void)state;
     int moment = 0;
+    world_free(w);
     while (dies_at(moment))
         moment++;
     print_message("%d moments\n", moment);
