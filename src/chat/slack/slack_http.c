@@ -43,9 +43,10 @@ static char *unescape(const char *text, size_t n)
     size_t len = 0;
     for (size_t i = 0; i < n; i++) {
         const bool hex = text[i] == '%' && i + 2 < n && hex_digit(text[i + 1]) >= 0 && hex_digit(text[i + 2]) >= 0;
-        out[len++] = hex              ? (char)(hex_digit(text[i + 1]) << 4 | hex_digit(text[i + 2]))
-                     : text[i] == '+' ? ' '
-                                      : text[i];
+        if (hex)
+            out[len++] = (char)(16 * hex_digit(text[i + 1]) + hex_digit(text[i + 2]));
+        else
+            out[len++] = text[i] == '+' ? ' ' : text[i];
         i += hex ? 2 : 0;
     }
     return out;
