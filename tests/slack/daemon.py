@@ -124,14 +124,14 @@ class Case(unittest.TestCase):
     def answer(self, channel: str, thread: str, words: str, timeout: float = 90) -> dict:
         return self.slack.until(lambda: next(iter(self.answers(channel, thread, words)), None), timeout, f"an answer with {words!r}")
 
-    def all_acked(self) -> None:
+    def all_acked(self, timeout: float = 60) -> None:
         """Every event was acknowledged, in one of its envelopes."""
 
         def missing() -> set[str]:
             acked = {e["payload"]["event_id"] for e in self.slack.envelopes.values() if e["acks"]}
             return {e["payload"]["event_id"] for e in self.slack.envelopes.values()} - acked
 
-        self.slack.until(lambda: not missing(), what="every event to be acknowledged")
+        self.slack.until(lambda: not missing(), timeout, "every event to be acknowledged")
 
     def calls(self, method: str) -> list[dict]:
         return [c for c in self.slack.calls if c["method"] == method]

@@ -21,7 +21,8 @@ class Conversations(Case):
         cls.daemon = Daemon(cls.slack, Path(folder.name), http=True)
         cls.addClassCleanup(cls.daemon.end)
         cls.daemon.until("slack_online")
-        cls.events = f"http://127.0.0.1:{re.search(r'port=(\d+)', cls.daemon.until('slack_listens'))[1]}/slack/events"
+        port = re.search(r"port=(\d+)", cls.daemon.until("slack_listens"))
+        cls.events = f"http://127.0.0.1:{port[1] if port else 0}/slack/events"
 
     def setUp(self) -> None:
         self.daemons = [self.daemon]
@@ -104,7 +105,7 @@ class Conversations(Case):
     def test_a_pasted_table_and_a_forwarded_message_come_along(self) -> None:
         table = {"blocks": [{"type": "table", "rows": [[{"type": "raw_text", "text": "a"}, {"type": "raw_text", "text": "b"}], [{"type": "raw_number", "value": 1.5, "text": "1,5"}, {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [{"type": "text", "text": "x"}]}]}]]}]}
         root = self.slack.say("U1", "C1", "<@UBOT> " + python("print(repr(open('pasted_1.csv').read()))"), attachments=[table])
-        self.answer("C1", root, "\"a\",\"b\"\\r\\n\"1.5\",\"x\"")
+        self.answer("C1", root, "\"a\",\"b\"\\n\"1.5\",\"x\"")
         f = self.slack.add_file("passed_on.csv", b"passed,on\n")
         shared = {"is_share": True, "from_url": "x", "text": "look", "files": [self.slack.file_view(self.slack.files[f])]}
         root = self.slack.say("U1", "C1", "<@UBOT> " + python("print(open('passed_on.csv').read())"), attachments=[shared])

@@ -93,7 +93,7 @@ static void what_breaks_the_protocol_is_refused(void **state)
     } rows[] = {
         { "\x81\x02hi", 4, 0 },
         { "\x01\x01h\x89\x01p\x80\x01i", 9, 0 },            /* a ping between fragments */
-        { "\x81\x7e\x00\x02hi", 6, 0 },                     /* a length longer than needed */
+        { "\x81\x7e\x00\x02hi", 6, -1 },                    /* a length longer than needed */
         { "\x88\x02\x03\xe8", 4, 0 },                       /* close */
         { "\xc1\x02hi", 4, -1 },                            /* a reserved bit */
         { "\x81\x82\x00\x00\x00\x00hi", 8, -1 },            /* masked by a server */
