@@ -107,7 +107,7 @@ class Conversations(Case):
         root = self.slack.say("U1", "C1", "<@UBOT> " + python("print(repr(open('pasted_1.csv').read()))"), attachments=[table])
         self.answer("C1", root, "\"a\",\"b\"\\n\"1.5\",\"x\"")
         f = self.slack.add_file("passed_on.csv", b"passed,on\n")
-        shared = {"is_share": True, "from_url": "x", "text": "look", "files": [self.slack.file_view(self.slack.files[f])]}
+        shared = {"is_share": True, "from_url": "x", "text": "", "files": [self.slack.file_view(self.slack.files[f])]}
         root = self.slack.say("U1", "C1", "<@UBOT> " + python("print(open('passed_on.csv').read())"), attachments=[shared])
         self.answer("C1", root, "passed,on")
 
