@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +21,9 @@
 enum {
     FILE_MAX = 64 << 10,
     CPU_PERIOD_US = 100000,
+    PRIMER_STEP_MS = 5,
+    PRIMER_STEPS = 20,
+    EMPTY_TRIES = 60,
     FREEZE_TRIES = 40,     /* of 100 us, and growing */
     INIT_BYTES = 32 << 20, /* what the session's group may hold beyond run: init, page tables of what starts */
 };
@@ -202,10 +206,17 @@ static _Noreturn void primer_main(int orders, int procs)
     if (dup3(orders, 0, 0) < 0 || dup3(procs, 1, 0) < 0)
         _exit(1);
     (void)syscall(SYS_close_range, 3, ~0U, 0);
-    while (read(0, some, sizeof some) > 0)
-        if (write(1, "0", 1) < 0) /* refused in v2, where inner nodes have no processes; but only after the wait */
-            continue;
-    _exit(0);
+    struct pollfd order = { .fd = 0, .events = POLLIN };
+    for (int left = 0;;) {
+        if (poll(&order, 1, left > 0 ? PRIMER_STEP_MS : -1) > 0) {
+            left = PRIMER_STEPS;
+            if (read(0, some, sizeof some) <= 0)
+                _exit(0);
+        }
+        left--;
+        ssize_t n = write(1, "0", 1);
+        (void)n; /* refused in v2, where inner nodes have no processes; but only after the wait */
+    }
 }
 
 static void start_primer(struct box_cgroups *c)
@@ -415,6 +426,32 @@ void box_group_kill(const struct box_group *g)
         (void)put(dir, "cgroup.kill", "1");
 }
 
+bool box_group_can_kill(const struct box_group *g)
+{
+    autofree char *dir = folder(g, BOX_CG_UNIFIED, RUN);
+    autofree char *path = dir ? xasprintf("%s/cgroup.kill", dir) : NULL;
+    return path && access(path, W_OK) == 0;
+}
+
+/* Step number i of a short wait. */
+static void pause_briefly(int i)
+{
+    const struct timespec pause = { .tv_nsec = 10000L * (i + 1) };
+    (void)nanosleep(&pause, NULL);
+}
+
+bool box_group_is_empty(const struct box_group *g)
+{
+    autofree char *dir = folder(g, BOX_CG_UNIFIED, RUN);
+    for (int i = 0; dir && i < EMPTY_TRIES; i++) {
+        autofree char *text = get(dir, "cgroup.events");
+        if (box_cgroup_value(text, "populated", 1) == 0)
+            return true;
+        pause_briefly(i);
+    }
+    return false;
+}
+
 /* ---- freezing ---- */
 
 /* The hierarchy that can freeze; BOX_CG_PARTS: there is none. */
@@ -449,8 +486,7 @@ bool box_group_freeze(const struct box_group *g, bool frozen)
     for (int i = 0; i < FREEZE_TRIES; i++) {
         if (stands_still(dir, v2))
             return true;
-        const struct timespec pause = { .tv_nsec = 10000L * (i + 1) };
-        (void)nanosleep(&pause, NULL);
+        pause_briefly(i);
     }
     return false;
 }

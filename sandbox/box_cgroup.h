@@ -29,7 +29,8 @@ void box_cgroups_open(struct box_cgroups *c);
 void box_cgroups_close(struct box_cgroups *c);
 /* A process will be moved in some milliseconds. For the first move in a while the kernel waits until every processor has been
  * through its scheduler, 8 to 16 ms in which the keeper would stand still; for one soon after it does not. So a helper moves
- * itself, from where it is to there, and takes the wait upon it. Returns at once. */
+ * itself, from where it is to there, and takes the wait upon it, and again for the next 100 ms. Other writes to control groups
+ * wait for its first move, too: do them before. Returns at once. */
 void box_cgroups_prime(const struct box_cgroups *c);
 
 struct box_group_limits {
@@ -56,6 +57,10 @@ must_check int box_group_run(const struct box_group *g, pid_t pid, struct err *e
 /* SIGKILL to all of run, where the kernel has cgroup.kill; does not wait. The limit on the processor is lifted until the next
  * box_group_run(), so that dying goes fast. */
 void box_group_kill(const struct box_group *g);
+/* The kernel ends all of run for sure, without a walk over its processes. */
+bool box_group_can_kill(const struct box_group *g);
+/* After that: has all of run ended? Waits for it, some milliseconds at most. */
+bool box_group_is_empty(const struct box_group *g);
 /* Stop or go on with all of run. Waits a few milliseconds at most for it to stand still; false: it does not. */
 bool box_group_freeze(const struct box_group *g, bool frozen);
 /* A copy, into a group of its own, which stands still from then on where the kernel can do that. Verified: it is there. */

@@ -84,6 +84,18 @@ size_t box_copies_inner(const struct box_session *s, uint32_t *out, size_t max)
     return n;
 }
 
+void box_copies_hunt(const struct box_session *s, int64_t since_us, bool orphans)
+{
+    pid_t pids[BOX_COPIES_MAX];
+    struct box_spared spared = { .init = s->init_pid, .head = s->head.pid, .copies = pids };
+    for (const struct box_copy *c = s->copies; c && spared.copy_n < countof(pids); c = c->next)
+        pids[spared.copy_n++] = c->pid;
+    if (orphans)
+        box_limit_kill_orphans(&spared, since_us);
+    else
+        box_limit_kill_newer(&spared, since_us);
+}
+
 /* ---- letting go ---- */
 
 /* Frees it; its process is killed unless it ended. */
@@ -286,7 +298,7 @@ void box_copy_head_is_back(struct box_session *s, const struct box_msg *msg)
     if (s->coming)
         return;
     if (box_now_us() - s->copy_us > (int64_t)COPY_MS * 1000) /* what it left behind came too late, or hangs */
-        box_limit_kill_orphans(s->init_pid, s->copy_us);
+        box_copies_hunt(s, s->copy_us, true);
     finish(s);
 }
 
@@ -309,7 +321,7 @@ void box_copy_late(struct box_session *s)
     log_warn("box_copy_late", KV_I("session", s->id), KV_I("cell", s->at.cell), KV_I("head_is_back", s->head_is_back));
     box_copy_give_up(s);
     if (s->head_is_back) {
-        box_limit_kill_orphans(s->init_pid, s->copy_us);
+        box_copies_hunt(s, s->copy_us, true);
         finish(s);
     } else if (first) {
         s->due_ms = time_mono_ms() + HEAD_MS;
@@ -326,8 +338,8 @@ void box_copy_wake(struct box_copy *c, const int theirs[3], bool tell)
     const char *text = words[tell];
     const struct box_frame head = { .type = BOX_WAKE, .session = c->session->id, .len = (uint32_t)strlen(text) };
     c->awake++;
-    box_cgroups_prime(&c->session->keeper->cgroups);
     box_group_hold(&c->session->group, c->number, false);
+    box_cgroups_prime(&c->session->keeper->cgroups);
     box_send_fds(&c->link, &head, text, theirs, 3);
 }
 

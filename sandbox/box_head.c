@@ -88,6 +88,13 @@ static void head_woken(struct box_session *s, const struct box_msg *msg)
         box_copy_failed(s, "somebody else spoke for it");
         return;
     }
+    if (s->hurried && !box_group_is_empty(&s->group)) {
+        log_warn("box_run_stays", KV_I("session", s->id));
+        s->waking = NULL;
+        box_session_sweep(s); /* and then once more */
+        return;
+    }
+    s->hurried = false;
     s->head.inner = box_limit_inner_pid(msg->pid);
     if (take_in(s, msg->pid, &e) < 0) {
         box_copy_failed(s, e.msg);

@@ -143,6 +143,12 @@ static void base_gone(struct box_keeper *k)
     }
 }
 
+void box_keeper_watch(struct box_keeper *k, pid_t outer)
+{
+    const uint32_t pid = (uint32_t)outer;
+    box_send(&k->base.channel, BOX_WATCH, 0, 0, &pid, sizeof pid);
+}
+
 static void on_base(void *ud, uint32_t events)
 {
     struct box_keeper *k = ud;
@@ -150,8 +156,7 @@ static void on_base(void *ud, uint32_t events)
     (void)events;
     enum box_recv got = box_recv(k->base.channel.fd, &msg, false);
     if (got == BOX_RECV_FRAME && msg.head.type == BOX_SWEPT && k->zygotes.made == 0) {
-        const uint32_t all = 0;
-        box_send(&k->base.channel, BOX_WATCH, 0, 0, &all, sizeof all);
+        box_keeper_watch(k, 0);
         box_zygotes_begin(k);
     } else if (got == BOX_RECV_FRAME && msg.head.type == BOX_EXIT) {
         base_exit(k, &msg);

@@ -81,6 +81,8 @@ must_check int box_keeper_start(struct box_keeper *k, struct err *e);
 void box_keeper_stop(struct box_keeper *k);
 /* Writes what waits for the daemon, or arranges for it; stops or resumes reading from the boxes. After anything was queued. */
 void box_keeper_flush(struct box_keeper *k);
+/* How does that process of the base end, or how did it? Told by box_session_orphaned(). */
+void box_keeper_watch(struct box_keeper *k, pid_t outer);
 /* Whether boxes can be made: error NULL, or why not. The first time it becomes BOX_READY, later it is nothing new. */
 void box_keeper_report(struct box_keeper *k, const char *error);
 #endif

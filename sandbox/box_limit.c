@@ -128,11 +128,6 @@ bool box_limit_has_ended(int pidfd)
     return poll(&p, 1, 0) > 0;
 }
 
-bool box_limit_is_there(int pidfd)
-{
-    return syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) == 0 || errno != ESRCH;
-}
-
 int box_limit_threads(pid_t pid)
 {
     autofree char *text = status_of(pid);
@@ -198,43 +193,45 @@ static unsigned long long ticks_of(int64_t us)
 }
 
 struct hunt {
-    pid_t init, head;
+    const struct box_spared *spared;
     unsigned long long since;
+    bool orphans; /* only those whose parent is init */
     int found;
 };
+
+static bool is_spared(const struct box_spared *s, pid_t pid)
+{
+    for (size_t i = 0; i < s->copy_n; i++)
+        if (s->copies[i] == pid)
+            return true;
+    return pid == s->init || pid == s->head;
+}
 
 static void kill_if_newer(void *ud, const char *text)
 {
     struct hunt *h = ud;
     pid_t pid = (pid_t)strtol(text, NULL, 10);
-    if (pid == h->init || pid == h->head || box_start_ticks(pid) < h->since)
+    if (is_spared(h->spared, pid) || box_start_ticks(pid) < h->since)
+        return;
+    if (h->orphans && stat_field(pid, STAT_PARENT) != (unsigned long long)h->spared->init)
         return;
     h->found++;
     (void)kill(pid, SIGKILL);
 }
 
-void box_limit_kill_newer(pid_t init, pid_t head, int64_t since_us)
+void box_limit_kill_newer(const struct box_spared *spared, int64_t since_us)
 {
-    struct hunt h = { .init = init, .head = head, .since = ticks_of(since_us) };
+    struct hunt h = { .spared = spared, .since = ticks_of(since_us) };
     for (int pass = 0; pass < HUNT_PASSES; pass++) {
         h.found = 0;
-        for_members(init, kill_if_newer, &h);
+        for_members(spared->init, kill_if_newer, &h);
         if (h.found == 0)
             break;
     }
 }
 
-static void kill_if_orphan(void *ud, const char *text)
+void box_limit_kill_orphans(const struct box_spared *spared, int64_t since_us)
 {
-    const struct hunt *h = ud;
-    pid_t pid = (pid_t)strtol(text, NULL, 10);
-    if (pid != h->init && stat_field(pid, STAT_PARENT) == (unsigned long long)h->init &&
-        box_start_ticks(pid) >= h->since)
-        (void)kill(pid, SIGKILL);
-}
-
-void box_limit_kill_orphans(pid_t init, int64_t since_us)
-{
-    struct hunt h = { .init = init, .since = ticks_of(since_us) };
-    for_members(init, kill_if_orphan, &h);
+    struct hunt h = { .spared = spared, .since = ticks_of(since_us), .orphans = true };
+    for_members(spared->init, kill_if_newer, &h);
 }

@@ -16,13 +16,17 @@ pid_t box_limit_inner_pid(pid_t pid);
 pid_t box_limit_outer_pid(pid_t pid);
 int box_limit_threads(pid_t pid); /* 0: it is gone */
 bool box_limit_has_ended(int pidfd);
-/* Is it still there, if only to be reaped? */
-bool box_limit_is_there(int pidfd);
-/* SIGKILL to all of a box that is neither its init nor its head and was started later than that (CLOCK_BOOTTIME, 10 ms
- * exact): what an interrupted cell has left. Best done while they are frozen; else some passes, until none is found. */
-void box_limit_kill_newer(pid_t init, pid_t head, int64_t since_us);
+/* Whom a hunt leaves alone: the box's init, its head, its copies, by their pids on the host. */
+struct box_spared {
+    pid_t init, head; /* 0: no head */
+    const pid_t *copies;
+    size_t copy_n;
+};
+/* SIGKILL to all others of a box that were started later than that (CLOCK_BOOTTIME, 10 ms exact): what an interrupted cell has
+ * left. Best done while they are frozen; else some passes, until none is found. */
+void box_limit_kill_newer(const struct box_spared *spared, int64_t since_us);
 /* The same for what init has adopted since: the copy that did not come, and what its hooks made. One pass. */
-void box_limit_kill_orphans(pid_t init, int64_t since_us);
+void box_limit_kill_orphans(const struct box_spared *spared, int64_t since_us);
 /* Bytes held by all processes of a box (their proportional share of what is shared), found by its init's pid namespace.
  * The watchdog's eye where there is no control group; a walk over /proc, as is the one above: not for every moment. */
 int64_t box_limit_memory(pid_t init);

@@ -339,7 +339,7 @@ void box_request_claimed(struct box_session *s)
     (void)box_group_freeze(&s->group, true); /* one that does not stand still in time is still no danger: openat2 */
     box_answer_files(s, r->type == BOX_CELL);
     if (r->cause != BOX_CAUSE_NONE) /* interrupted: what it started goes, what earlier cells started stays */
-        box_limit_kill_newer(s->init_pid, s->head.pid, r->started_us);
+        box_copies_hunt(s, r->started_us, false);
     (void)box_group_freeze(&s->group, false);
     struct box_usage used = box_group_usage(&s->group);
     if (!s->check)

@@ -34,7 +34,8 @@ static const uint16_t may_follow[BOX_STATES] = {
     /* all else is a bug here */
     [BOX_ST_BUILD] = 1 << BOX_ST_FORK | 1 << BOX_ST_CLOSE,
     [BOX_ST_FORK] = 1 << BOX_ST_FORK | 1 << BOX_ST_IDLE | 1 << BOX_ST_CLOSE,
-    [BOX_ST_IDLE] = 1 << BOX_ST_RUN | 1 << BOX_ST_PUT | 1 << BOX_ST_COPY | 1 << BOX_ST_SWEEP | 1 << BOX_ST_CLOSE,
+    [BOX_ST_IDLE] = 1 << BOX_ST_RUN | 1 << BOX_ST_PUT | 1 << BOX_ST_COPY | 1 << BOX_ST_SWEEP |
+                    1 << BOX_ST_WAKE | 1 << BOX_ST_CLOSE,
     [BOX_ST_RUN] = 1 << BOX_ST_IDLE | 1 << BOX_ST_SWEEP | 1 << BOX_ST_CLOSE,
     [BOX_ST_PUT] = 1 << BOX_ST_IDLE | 1 << BOX_ST_SWEEP | 1 << BOX_ST_CLOSE,
     [BOX_ST_COPY] = 1 << BOX_ST_IDLE | 1 << BOX_ST_SWEEP | 1 << BOX_ST_CLOSE,
@@ -106,11 +107,12 @@ void box_session_sweep(struct box_session *s)
     if (s->state == BOX_ST_SWEEP || s->state == BOX_ST_CLOSE)
         return;
     box_copy_give_up(s);
-    s->swept = false;
+    s->swept = s->hurried = false;
     box_session_enter(s, BOX_ST_SWEEP, time_mono_ms() + SWEEP_MS);
     if (s->head.src)
         box_loop_want(s->head.src, 0);
     box_group_kill(&s->group);
+    box_cgroups_prime(&s->keeper->cgroups);
     size_t n = box_copies_inner(s, spare, countof(spare));
     box_send(&s->init.channel, BOX_SWEEP, s->id, 0, spare, n * sizeof *spare);
 }
@@ -184,8 +186,8 @@ void box_session_zygote_gone(struct box_session *s, uint32_t number)
         h->outer = box_limit_outer_pid(h->pid);
     if (h->outer == 0 && s->state == BOX_ST_FORK) /* it may never have been made; if it was, it sees its channel end */
         box_head_fork(s);
-    else if (h->pidfd >= 0 && !box_limit_is_there(h->pidfd)) /* reaped, and that was not told any more */
-        head_ended(s, BOX_EXIT_UNKNOWN);
+    else
+        box_keeper_watch(s->keeper, h->outer); /* it may have been reaped, and that not told any more */
 }
 
 bool box_session_is_child(const struct box_session *s, pid_t outer)

@@ -7,7 +7,8 @@
  * After a cell, when its answer is out: IDLE -> COPY -> IDLE; what is asked meanwhile waits for that. Everything that ends a
  * head goes through SWEEP: whatever the head started dies, the verdict is made from what the kernel says, and the newest copy
  * is woken; if that fails, SWEEP again and the next one. With none left a new head is forked into the same namespaces. Files
- * stay in every case. Going back is the same way on purpose. The answer goes out when the new head is there, since only then
+ * stay in every case. Going back is the same way on purpose, or, where the kernel ends a group by itself, a shorter one: IDLE ->
+ * WAKE, while what was there dies. The answer goes out when the new head is there, since only then
  * it is known what is left of the variables. */
 #ifndef BOX_SESSION_H
 #define BOX_SESSION_H
@@ -139,6 +140,7 @@ struct box_session {
     bool opening;     /* BOX_OPEN is not answered yet */
     bool closing;     /* BOX_CLOSE wants an answer */
     bool swept;       /* init has said that nothing is left */
+    bool hurried;     /* WAKE began before that */
     bool died_idle;   /* the head ended while no request ran */
     uint32_t vain;    /* heads in a row that ended while nobody asked for anything */
     const char *left; /* since then, what is left of the variables: the next answer says so; NULL: told */

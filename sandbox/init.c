@@ -135,8 +135,10 @@ static void reap(void)
 
 static void watch(uint32_t pid)
 {
-    watched = pid;
-    tell_all = pid == 0;
+    if (pid == 0)
+        tell_all = 1;
+    else
+        watched = pid;
     reap();
     if (watched && raw2(__NR_kill, watched, 0) == -ESRCH_)
         say_end(watched, BOX_EXIT_UNKNOWN);

@@ -324,6 +324,40 @@ static int capabilities(void)
     return r < 0 ? fail(STEP_CAPS, r) : 0;
 }
 
+/* ---- forks of a head that runs ---- */
+
+/* The C library's and the interpreter's own, found where this is loaded: their hooks have to run. */
+int fork(void);
+int vfork(void) __attribute__((returns_twice));
+_Noreturn void _exit(int status);
+void PyOS_BeforeFork(void);
+void PyOS_AfterFork_Parent(void);
+void PyOS_AfterFork_Child(void);
+
+/* All that the middle one does to memory it does to the caller's, whose own fork() it might as well be; and the child has a copy
+ * of this very stack, on which it returns. */
+static int fork_by_another(void)
+{
+    int middle = vfork();
+    if (middle != 0)
+        return middle;
+    int child = fork();
+    if (child != 0)
+        _exit(child < 0);
+    return 0;
+}
+
+int lock_fork_aside(void)
+{
+    PyOS_BeforeFork();
+    int r = fork_by_another();
+    if (r == 0)
+        PyOS_AfterFork_Child();
+    else
+        PyOS_AfterFork_Parent();
+    return r;
+}
+
 int lock_shut(const struct box_fork *how, const void *bpf, uint32_t instructions)
 {
     int r = become_session(how->uid);

@@ -18,6 +18,11 @@ int lock_zygote(void);
 
 int lock_join(const int32_t fds[BOX_FORK_FDS]);
 int lock_shut(const struct box_fork *how, const void *bpf, uint32_t instructions);
+/* A fork that is nobody's child, for copies.py: 0 in it; in the caller the pid of a process that has ended already and is to be
+ * reaped, its status 0, or not when there is no such child; or -1. The process between lives in the caller's memory, which
+ * stands still meanwhile, so that tables of hundreds of megabytes are copied once, and nothing has to be torn down. Hooks of the
+ * interpreter and the C library run as in any fork. The interpreter's lock must be held. */
+int lock_fork_aside(void);
 /* Never NULL. */
 const char *lock_step(int error);
 /* The kernel's Landlock version, 0 when there is none. */

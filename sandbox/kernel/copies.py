@@ -1,7 +1,7 @@
 """Copies: what the head leaves behind after a cell, and how one becomes the head.
 
-The head runs every cell; nothing of a session's is ever run in a copy. A copy is made by two forks, the
-middle process of which is reaped: it is nobody's child, so `os.wait()` in a cell does not see it. It gives
+The head runs every cell; nothing of a session's is ever run in a copy. A copy is forked by a process between
+(lock.c), which is reaped: it is nobody's child, so `os.wait()` in a cell does not see it. It gives
 up every pipe and socket (a parked write end would keep a reader waiting for ever), reports itself on its own
 channel and waits there; the keeper looks at it from outside, moves it out of reach and freezes it. To be
 woken it forks the same way again, and the child goes on in `leave` where the head once was: that is the new
@@ -41,6 +41,17 @@ _quiet, _simplefilter = warnings.catch_warnings, warnings.simplefilter
 _gc_on, _gc_off, _gc_is_on = gc.enable, gc.disable, gc.isenabled
 _sigpending, _sigtimedwait, _getsignal, _SIGCHLD = signal.sigpending, signal.sigtimedwait, signal.getsignal, signal.SIGCHLD
 _PLAIN_HANDLERS = (signal.SIG_DFL, signal.SIG_IGN, None)
+
+
+def _find_aside() -> Callable[[], int] | None:
+    """`lock_fork_aside`, where the zygote has loaded it; else, in tests of this package alone, two forks do."""
+    try:
+        return ctypes.PyDLL("/opt/sandbook/lock.so").lock_fork_aside
+    except (OSError, AttributeError):
+        return None
+
+
+_aside = _find_aside()
 
 
 def _quiet_fork() -> int:
@@ -101,18 +112,29 @@ def _reap(pid: int) -> None:
         pass
 
 
+def _fork_between() -> int:
+    """As `lock_fork_aside`, slower: 0 in the one that is nobody's child."""
+    pid = _quiet_fork()
+    try:
+        if pid != 0 or _quiet_fork() == 0:
+            return pid
+    except BaseException:
+        _exit(70)
+    _exit(0)
+
+
 def _twice(then: Callable[[], None]) -> bool:
     """Fork to a process that is nobody's child. True there, once `then` has returned; False in the caller."""
     had = _SIGCHLD in _sigpending()
-    pid = _quiet_fork()
+    pid = (_aside or _fork_between)()
     if pid != 0:
+        if pid < 0:
+            raise OSError("no process")
         _reap(pid)
         if not had and _getsignal(_SIGCHLD) not in _PLAIN_HANDLERS:
             _sigtimedwait({_SIGCHLD}, 0)  # the middle's end is no news for a handler of the person's
         return False
     try:
-        if _quiet_fork() != 0:
-            _exit(0)
         then()
         return True
     except BaseException:

@@ -219,6 +219,14 @@ class Parking(CopyTest):
             frozen = [p.read_text() for g in self.keeper.groups() for p in Path(g).glob("s*/parked/c*/cgroup.events")]
             self.assertTrue(all("frozen 1" in text for text in frozen), frozen)
 
+    def test_an_interrupt_costs_no_copy(self):
+        """Made in the same hundredth of a second in which the interrupted cell began."""
+        for i in range(6):
+            self.ok(f"x = {i}")
+            self.assertVerdict(self.box.cell("import time; time.sleep(60)", timeout_ms=30), "timeout", "kept")
+        self.settle()
+        self.assertParked(8)
+
     def test_a_pipe_of_a_cell_ends_when_the_cell_closes_it(self):
         self.ok("import subprocess; q = subprocess.Popen(['cat'], stdin=subprocess.PIPE, stdout=subprocess.PIPE)")
         self.assertEqual(self.value("q.communicate(b'hello', timeout=5)[0]"), "b'hello'")
