@@ -4,19 +4,23 @@
  *
  *   sandbook                        daemon: secrets, chats; speaks box_proto.h with us on descriptor 3
  *   `- sandbook-box                  this program: one thread, one epoll loop, no secrets
- *      |- zygote (python)           pid 1 of the base namespaces: everything imported, forks heads, sees no user data
+ *      |- init                      pid 1 of the base namespaces: holds them, adopts heads whose zygote is gone
+ *      |- zygote (python)           in the base: everything imported, forks heads, sees no user data; replaced now and then
  *      |  `- head                   one per session, in the session's box: runs every cell, locked down
+ *      |- box-primer                waits for control groups in our stead (box_cgroup.c)
  *      `- init                      one per session: pid 1 of its box, reaps and sweeps
  *         |- copies                 forks of the head, parked after its last cells: nothing runs in them
  *         `- head                   once a copy was woken: a child of that copy, adopted by init
  *
  * Start: the seccomp policy is compiled once (box_seccomp.c). A child unshares every namespace, gets a range of ids that are
- * nobody's on the host, builds a read-only tree from the image (box_mount.c) and executes the zygote in it (box_ns.c).
+ * nobody's on the host, builds a read-only tree from the image (box_mount.c) and executes an init in it (box_ns.c). Zygotes
+ * join that; while one serves, the next can warm up (box_zygotes.c).
  *
  * A session: its control groups are made (box_cgroup.c); a child enters them and the base, unshares once more, mounts the
  * session's own folders and executes init. The zygote is asked to fork a head; it goes into the box, shuts every lock
  * (lock.c, in the order of the specification), audits itself and says so. We look at it from outside, move it to its group,
- * make it the first to go when memory ends. Only then does the first byte of a person's go in (box_session.c).
+ * make it the first to go when memory ends. Only then does the first byte of a person's go in (box_session.c). Some boxes can
+ * be made so far before anybody asks for one (box_pool.c).
  *
  * A request: the head is sent what the daemon sent, unread but for its limits. What the head prints comes through pipes and is
  * relayed; its own account is relayed as a claim. Files that are new are opened through a descriptor of /mnt/data and handed
@@ -34,7 +38,7 @@
  * wait; its pipes are bytes; its files are reached by openat2 only. Nothing it says decides what we believe of it. The same holds for a copy: it was a head, and hooks of the person's
  * may run in its forks. A cell may kill copies by their numbers; it hurts its own session only, and that is noticed and told.
  *
- * Nothing outlives us: init and the zygote have a parent-death signal, a box dies with its init and with the zygote, and
+ * Nothing outlives us: inits and zygotes have a parent-death signal, a box dies with its init and with that of the base, and
  * groups that a killed keeper left are removed by the next one. */
 #include <errno.h>
 #include <fcntl.h>

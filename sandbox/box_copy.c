@@ -12,6 +12,8 @@
 
 enum {
     SAID_MAX = 120,
+    LOOK_MS = 1000, /* between two looks at the machine's memory */
+    SHORT_LOOK_MS = 50,
     COPY_MS = 2000,
     HEAD_MS =
         6000, /* more for the head: a busy machine must not cost it, and what it kills in its own way takes time */
@@ -149,12 +151,23 @@ void box_copies_clear(struct box_session *s)
     s->waking = NULL;
 }
 
-static struct box_copy *oldest(const struct box_session *s)
+/* The oldest but the newest that is not pinned, else the oldest but the newest. There are two at least. */
+static struct box_copy *least_wanted(const struct box_session *s)
 {
-    struct box_copy *c = s->copies;
-    while (c && c->next)
-        c = c->next;
-    return c;
+    struct box_copy *pinned = NULL, *free_one = NULL;
+    for (struct box_copy *c = s->copies->next; c; c = c->next) {
+        if (c == s->waking)
+            continue;
+        pinned = c;
+        free_one = c->pinned ? free_one : c;
+    }
+    return free_one ? free_one : pinned;
+}
+
+static void release(struct box_session *s, uint32_t n)
+{
+    for (struct box_copy *c; n > 0 && s->copy_n > 1 && (c = least_wanted(s)); n--)
+        copy_drop(c);
 }
 
 void box_copies_pressure(struct box_session *s, int64_t used_bytes)
@@ -163,8 +176,60 @@ void box_copies_pressure(struct box_session *s, int64_t used_bytes)
         return;
     uint32_t n = s->copy_n / 2;
     log_info("box_copies_released", KV_I("session", s->id), KV_I("copies", n), KV_I("used_bytes", used_bytes));
-    for (uint32_t i = 0; i < n; i++)
-        copy_drop(oldest(s));
+    release(s, n);
+}
+
+/* ---- the machine's memory ---- */
+
+static struct box_session *richest(const struct box_keeper *k)
+{
+    struct box_session *most = NULL;
+    for (struct box_session *s = k->sessions; s; s = s->next)
+        if (s->copy_n > 1 && s->state != BOX_ST_CLOSE && (!most || s->copy_n > most->copy_n))
+            most = s;
+    return most;
+}
+
+static bool is_short(const struct box_keeper *k, int64_t *available)
+{
+    const int64_t gib = 1 << 30;
+    autofree char *text = box_limit_meminfo();
+    int64_t total = box_limit_meminfo_bytes(text, "MemTotal"), spare = total / 16 < gib ? total / 16 : gib;
+    *available = box_limit_meminfo_bytes(text, "MemAvailable");
+    return *available >= 0 && *available < (k->spare_bytes > 0 ? k->spare_bytes : spare);
+}
+
+int64_t box_copies_tick(struct box_keeper *k, int64_t now_ms)
+{
+    int64_t available = 0;
+    struct box_session *s = richest(k);
+    if (!s || k->stopping)
+        return INT64_MAX;
+    if (now_ms < k->memory_look_ms)
+        return k->memory_look_ms;
+    bool now_short = is_short(k, &available);
+    if (now_short) {
+        log_info("box_copies_released", KV_I("session", s->id), KV_I("copies", 1), KV_I("available_bytes", available));
+        release(s, 1);
+    }
+    k->memory_look_ms = now_ms + (now_short ? SHORT_LOOK_MS : LOOK_MS);
+    return k->memory_look_ms;
+}
+
+/* ---- pins ---- */
+
+const char *box_copy_pin(struct box_session *s, uint32_t cell, bool pinned)
+{
+    struct box_copy *c = s->coming && s->coming->place.cell == cell ? s->coming : box_copy_find(s, cell);
+    uint32_t n = s->coming && s->coming->pinned;
+    for (const struct box_copy *x = s->copies; x; x = x->next)
+        n += x->pinned;
+    if (!c)
+        return pinned ? "the state after that cell is not there" : NULL;
+    if (pinned && !c->pinned && n + 1 >= s->copy_max)
+        return "as many states are pinned as can be";
+    c->pinned = pinned;
+    return NULL;
 }
 
 /* ---- parking ---- */
@@ -213,13 +278,15 @@ static void parked(struct box_session *s, pid_t pid)
         log_warn("box_copy_refused", KV_I("session", s->id), KV_I("cell", c->place.cell), KV_E(&e));
         copy_free(c);
     } else {
-        if (same)
+        if (same) {
+            c->pinned = c->pinned || same->pinned;
             copy_drop(same);
+        }
         c->end_src = box_loop_add(s->keeper->loop, c->pidfd, EPOLLIN, on_copy_end, c);
         c->next = s->copies;
         s->copies = c;
         if (++s->copy_n > s->copy_max)
-            copy_drop(oldest(s));
+            release(s, 1);
         log_debug("box_copy_parked", KV_I("session", s->id), KV_I("cell", c->place.cell),
                   KV_I("took_us", box_now_us() - s->copy_us));
     }

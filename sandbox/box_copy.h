@@ -18,6 +18,7 @@ struct box_copy {
     struct box_session *session;
     struct box_place place;
     uint32_t number;  /* of its group: never used twice in a session */
+    bool pinned;      /* goes after all that are not */
     uint32_t awake;   /* heads that it was asked for and is not done with; 0: it sleeps */
     pid_t pid, inner; /* on the host; in the box. 0: has not reported yet */
     int pidfd;
@@ -50,8 +51,13 @@ void box_copy_woken(struct box_session *s);
 /* The one that was being woken did not become a head: it goes, and the next is tried. */
 void box_copy_failed(struct box_session *s, const char *why);
 void box_copies_clear(struct box_session *s);
-/* Much of the session's memory is in use: the older half goes. The newest stays, since a death needs it. */
+/* Much of the session's memory is in use: half of them go, the oldest first, pinned ones last. The newest stays, since a death
+ * needs it. */
 void box_copies_pressure(struct box_session *s, int64_t used_bytes);
+/* The machine's memory is short: one copy goes, of the session that has most. -> when to look again, INT64_MAX: never. */
+int64_t box_copies_tick(struct box_keeper *k, int64_t now_ms);
+/* NULL: done; else why it can't be. */
+const char *box_copy_pin(struct box_session *s, uint32_t cell, bool pinned);
 /* The pids, in the box, that a sweep has to spare. Returns their number, at most max. */
 size_t box_copies_inner(const struct box_session *s, uint32_t *out, size_t max);
 /* SIGKILL to what an interrupted cell has started since, or to what a copy that did not come has left (orphans). */

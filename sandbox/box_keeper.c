@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include "box_check.h"
+#include "box_copy.h"
 #include "box_machine.h"
 #include "box_pool.h"
 #include "box_seccomp.h"
@@ -217,6 +218,7 @@ static void set_pool(struct box_keeper *k, const struct box_msg *msg)
     int64_t forks = json_int_or(wish, "zygote_forks", 0), age = json_int_or(wish, "zygote_age_ms", 0);
     k->zygotes.forks_max = forks > 0 && forks <= INT32_MAX ? (uint32_t)forks : 0;
     k->zygotes.age_max_ms = age > 0 ? age : 0;
+    k->spare_bytes = json_int_or(wish, "spare_bytes", 0);
     box_pool_set(k, wish);
 }
 
@@ -332,6 +334,7 @@ static int64_t tick(void *ud, int64_t now_ms)
     bool quiet = box_pool_is_quiet(k);
     next = sooner(next, box_zygotes_tick(k, now_ms, quiet));
     next = sooner(next, box_pool_tick(k, now_ms, quiet));
+    next = sooner(next, box_copies_tick(k, now_ms));
     box_keeper_flush(k);
     return next;
 }

@@ -70,6 +70,25 @@ void box_limit_signal(int pidfd, int signo)
         (void)syscall(SYS_pidfd_send_signal, pidfd, signo, NULL, 0);
 }
 
+/* ---- the machine ---- */
+
+char *box_limit_meminfo(void)
+{
+    return slurp("/proc/meminfo");
+}
+
+int64_t box_limit_meminfo_bytes(const char *meminfo, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *line = meminfo; *line;) {
+        if (strncmp(line, name, n) == 0 && line[n] == ':')
+            return strtoll(line + n + 1, NULL, 10) * 1024;
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+    }
+    return -1;
+}
+
 /* ---- all of a box: who lives in the pid namespace of its init ---- */
 
 static bool pid_namespace(const char *pid, char *out, size_t n)

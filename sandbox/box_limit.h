@@ -30,6 +30,9 @@ void box_limit_kill_orphans(const struct box_spared *spared, int64_t since_us);
 /* Bytes held by all processes of a box (their proportional share of what is shared), found by its init's pid namespace.
  * The watchdog's eye where there is no control group; a walk over /proc, as is the one above: not for every moment. */
 int64_t box_limit_memory(pid_t init);
+/* /proc/meminfo, newly allocated, and a value of it; -1: it has none. */
+char *box_limit_meminfo(void);
+int64_t box_limit_meminfo_bytes(const char *meminfo, const char *name);
 /* Field 22 of /proc/<pid>/stat: with the pid it names a process for good. 0: there is none. */
 unsigned long long box_start_ticks(pid_t pid);
 /* Signal to a process; a dead one is fine. */

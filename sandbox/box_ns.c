@@ -27,6 +27,7 @@
 
 enum {
     ALL_NAMESPACES = CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_NEWPID,
+    UID_MAP_MAX = 32 << 10,
     NR_PIDFD_OPEN = 434,
     NR_CLOSE_RANGE = 436,
 };
@@ -231,12 +232,52 @@ static int base_sync(struct box_base *b, const struct base_start *s, int sync, p
     return up ? 0 : last_words(b->channel.fd, e);
 }
 
+bool box_ids_are_there(const char *uid_map, uint32_t first, int64_t *zero)
+{
+    uint64_t want = first;
+    *zero = -1;
+    for (const char *line = uid_map; *line;) {
+        char *at = NULL;
+        uint64_t inside = strtoull(line, &at, 10), outside = strtoull(at, &at, 10), n = strtoull(at, &at, 10);
+        if (inside == 0 && n > 0)
+            *zero = (int64_t)outside;
+        if (want >= inside && want < inside + n) /* a range in pieces has them in order */
+            want = inside + n;
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+    }
+    return want >= (uint64_t)first + BOX_UID_RANGE;
+}
+
+/* Has the keeper ids to give? 1, 0, or -1: it is root, has none, and may be the host's. */
+static int has_ids(uint32_t uid_base, struct err *e)
+{
+    int64_t zero = -1;
+    AUTO(str_clear) struct str map = STR_INIT(UID_MAP_MAX);
+    if (geteuid() != 0)
+        return 0;
+    if (uid_base == 0)
+        return err_set(e, ERR_CONFIG, "uid base is 0: boxes never run as the host's root");
+    if (str_read_file(&map, "/proc/self/uid_map", e) < 0)
+        return -1;
+    if (box_ids_are_there(str_peek(&map), uid_base, &zero))
+        return 1;
+    if (zero != 0)
+        return 0;
+    return err_set(e, ERR_CONFIG,
+                   "this user namespace has none of the ids %u to %u, and its root may be the host's: map that range, "
+                   "choose another with box.uid_base, or run as another user",
+                   uid_base, uid_base + BOX_UID_RANGE - 1);
+}
+
 int box_base_start(struct box_base *b, const struct box_base_how *how, struct err *e)
 {
     int sync[2], theirs = -1;
-    *b = (struct box_base){ .pidfd = -1, .channel = BOX_LINK_INIT, .root = geteuid() == 0, .uid_base = how->uid_base };
-    if (b->root && how->uid_base == 0)
-        return err_set(e, ERR_CONFIG, "uid base is 0: boxes never run as the host's root");
+    *b = (struct box_base){ .pidfd = -1, .channel = BOX_LINK_INIT, .uid_base = how->uid_base };
+    int ids = has_ids(how->uid_base, e);
+    if (ids < 0)
+        return -1;
+    b->root = ids > 0;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sync) < 0)
         return err_sys(e, ERR_SANDBOX, errno, "socketpair");
     autoclose int ours = sync[0];

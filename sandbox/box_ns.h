@@ -1,8 +1,8 @@
 /* box_ns.h - the processes that namespaces are made with: the base, held by an init; zygotes in it; one init per box.
  *
  * As root the base's ids 0-65535 are the host's uid_base and up: 0 is the zygote's and the inits', 1 + slot a session's.
- * As a plain user there is one id, the user's own, and sessions are kept apart by their namespaces alone. The host's uid 0
- * is never mapped: that was the prototype's worst mistake (specification, section 0). */
+ * As a plain user, or as uid 0 of a user namespace that has no such range, there is one id, the user's own, and sessions
+ * are kept apart by their namespaces alone. The host's uid 0 is never mapped: that was the prototype's worst mistake (specification, section 0). */
 #ifndef BOX_NS_H
 #define BOX_NS_H
 #include <sys/types.h>
@@ -47,6 +47,9 @@ typedef int box_enter_fn(void *ud);
  * to come is BOX_BUILT (with the data folder) or BOX_FAILED on the channel. */
 must_check int box_init_start(struct box_init *out, const struct box_base *b, const struct box_sizes *z,
                               box_enter_fn *enter, void *ud, struct err *e);
+/* From /proc/self/uid_map: are all ids from first on, BOX_UID_RANGE of them, there to be given? *zero: the id outside that 0 is
+ * inside, -1: none. Pure. */
+bool box_ids_are_there(const char *uid_map, uint32_t first, int64_t *zero);
 /* The host's uid of a session. */
 uint32_t box_host_uid(const struct box_base *b, uint32_t slot_uid);
 #endif

@@ -58,9 +58,13 @@ enum box_frame_type {
                      read: a new interpreter gets the variables that lie there; files stay, copies go, and the session is after
                      cell `number` -> BOX_CLAIM, BOX_DONE */
     BOX_POOL =
-        16, /* JSON {"boxes", what BOX_OPEN has, "zygote_forks","zygote_age_ms"}, session 0: so many boxes are kept
-                     ready for BOX_OPEN on the same terms (0, as at the start: none); an interpreter that heads are forked
-                     from is replaced after so many forks and at that age (0: never). No answer */
+        16, /* JSON {"boxes", what BOX_OPEN has, "zygote_forks","zygote_age_ms","spare_bytes"}, session 0: so many boxes
+                     are kept ready for BOX_OPEN on the same terms (0, as at the start: none); an interpreter that heads are
+                     forked from is replaced after so many forks and at that age (0: never); copies are given up while the
+                     machine has less memory to spare (absent: a sixteenth, at most 1 GiB). No answer */
+    BOX_PIN, /* JSON {"cell","pinned"}, also while another request runs: the state after that cell is kept although newer
+                     ones come, or no longer. All but one of those that a session may keep can be pinned; want of memory
+                     takes them, too, last -> BOX_DONE */
 
     /* keeper -> daemon */
     BOX_READY =

@@ -20,6 +20,7 @@ HEAD = struct.Struct("=IBBHIII")
 MAGIC, VERSION, MORE, FRAME_MAX = 0x314B4253, 1, 1, 64 << 10
 OPEN, CELL, CALL, PUT, CANCEL, CLOSE, CHECK, RESET, BACK, CHECKPOINT, RESTORE = range(1, 12)
 READY, OUTPUT, FILE, CLAIM, DONE, NOTE = range(32, 38)
+POOL, PIN = 16, 17
 HELLO = 96
 UID_BASE = 700000
 MIB = 1 << 20
@@ -290,6 +291,10 @@ class Session:
     def back(self, cell=None):
         """To the state after that cell; None: before the last one."""
         return self.keeper.answer(self.id, self.begin(BACK, {} if cell is None else {"cell": cell}))
+
+    def pin(self, cell, pinned=True):
+        """The state after that cell stays although newer ones come; or no longer."""
+        return self.keeper.answer(self.id, self.begin(PIN, {"cell": cell, "pinned": pinned}))
 
     def close(self):
         self.keeper.send(CLOSE, self.id, 0)

@@ -132,7 +132,7 @@ class Frames(Attacked):
         self.answers()
 
     def test_a_childs_empty_packet_is_not_the_end_of_the_channel(self):
-        # recvmsg() gives 0 for an empty packet as for the end; the sender tells which it is.
+        # recvmsg() gives 0 for an empty packet as for the end; only the packet has a sender.
         a = self.box.cell("import os, socket\nif os.fork() == 0:\n    socket.socket(fileno=3).send(b'')\n    os._exit(0)\nos.wait(); import time; time.sleep(0.8); print('mine')")
         self.assertVerdict(a, "ok", "kept")
 
@@ -395,10 +395,8 @@ class Neighbourhood(unittest.TestCase):
         self.keeper.stop()
         self.assertEqual(a.verdict, "oom", a)
 
-    @unittest.expectedFailure
     def test_inside_a_user_namespace_of_one_id_that_is_root(self):
-        # unshare -Ur: uid 0 without a range. The keeper takes it for the host's root, wants ids that nobody mapped, and says "setgroups: Operation
-        # not permitted", with advice that does not help. It should look at its own uid_map and go on as for a plain user.
+        # unshare -Ur: uid 0 without a range, which goes on as for a plain user.
         keeper = through(ROOT_ALONE, user=IS_ROOT)
         tier, problems = keeper.report["tier"], keeper.report["problems"]
         keeper.stop()

@@ -4,7 +4,7 @@ import time
 import unittest
 from pathlib import Path
 
-from keeper import MIB, BoxTest, for_each_user
+from keeper import MIB, PIN, POOL, BoxTest, for_each_user
 
 ABORT = "import os; os.abort()"
 HEAVY = os.environ.get("HEAVY") == "1"
@@ -134,6 +134,59 @@ class GoingBack(CopyTest):
         self.box.back()
         a = self.box.cell("import os, subprocess, sys; print('one'); os.system('echo two'); print('three', file=sys.stderr)")
         self.assertEqual((a.out, a.err), (b"one\ntwo\n", b"three\n"))
+
+
+@for_each_user
+class Pins(CopyTest):
+    def test_a_pinned_state_outlives_newer_ones_until_it_is_let_go(self):
+        self.ok("x = 1", "x = 2")
+        self.assertVerdict(self.box.pin(1), "ok", "kept")
+        self.ok(*[f"x = {i}" for i in range(3, 14)])
+        self.settle()
+        self.assertParked(8)
+        self.assertVerdict(self.box.back(2), "failed", "kept", "gone back to: 1, 7")
+        self.assertVerdict(self.box.back(1), "ok")
+        self.assertEqual(self.value("x"), "1")
+        self.assertVerdict(self.box.pin(1, False), "ok")
+        self.ok(*["x"] * 8)
+        self.settle()
+        self.assertVerdict(self.box.back(1), "failed", "kept")
+
+    def test_a_state_is_pinned_while_a_cell_runs(self):
+        self.ok("x = 1")
+        request = self.box.begin_cell("import time; time.sleep(0.3); x = 2")
+        self.assertVerdict(self.box.pin(1), "ok")  # its answer comes before that of the cell
+        self.assertVerdict(self.keeper.answer(self.box.id, request), "ok")
+        self.ok(*["x"] * 9)
+        self.assertVerdict(self.box.back(1), "ok")
+
+    def test_one_place_is_always_left_for_the_newest(self):
+        self.ok(*[f"x = {i}" for i in range(1, 9)])
+        self.settle()
+        self.assertEqual([self.box.pin(cell).verdict for cell in range(1, 9)], ["ok"] * 7 + ["failed"])
+        self.ok("x = 9", "x = 10")
+        self.assertVerdict(self.box.cell(ABORT), "crash", "rolled_back")
+        self.assertEqual(self.value("x"), "10")
+        self.box.back(1)
+        self.assertEqual(self.value("x"), "1")
+
+    def test_what_is_not_there_is_not_pinned(self):
+        self.ok("x = 1")
+        for cell in (0, 7, -1, 1 << 40):
+            self.assertVerdict(self.box.pin(cell), "failed", "kept", "not there")
+        self.assertVerdict(self.box.pin(7, False), "ok")
+        self.assertVerdict(self.keeper.answer(self.box.id, self.box.begin(PIN, b"{")), "failed", "kept")
+
+    def test_a_machine_without_memory_to_spare_takes_all_but_the_newest(self):
+        self.ok(*[f"x = {i}" for i in range(1, 6)])
+        self.settle()
+        self.box.pin(1)
+        self.keeper.send(POOL, 0, 0, {"spare_bytes": 1 << 60})
+        self.assertParked(1)
+        self.keeper.send(POOL, 0, 0, {})
+        self.assertVerdict(self.box.back(1), "failed", "kept", "gone back to: 5")
+        self.assertVerdict(self.box.cell(ABORT), "crash", "rolled_back")
+        self.assertEqual(self.value("x"), "5")
 
 
 @for_each_user

@@ -6,9 +6,8 @@ import unittest
 from pathlib import Path
 
 from attacks import catalogue
-from keeper import CANCEL, IS_ROOT, MIB, OPEN, Keeper, Session, for_each_user
+from keeper import CANCEL, IS_ROOT, MIB, OPEN, POOL, Keeper, Session, for_each_user
 
-POOL = 16
 TERMS = {"memory_bytes": 384 * MIB, "disk_bytes": 64 * MIB, "pids": 64, "cpu_pct": 200, "copies": 4}
 NUMBERS = "import random, numpy as np, uuid; print(random.random(), np.random.rand(), np.random.default_rng().random(), uuid.uuid4())"
 SEEN = """
