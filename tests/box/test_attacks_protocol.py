@@ -286,6 +286,13 @@ class Neighbourhood(unittest.TestCase):
         self.assertEqual(self.keeper.stop(), 0)
         self.assertEqual(self.keeper.groups(), [])
 
+    def test_a_base_that_is_killed_ends_the_keeper(self):
+        self.start()
+        box = self.keeper.open()
+        os.kill(min(p for p, n in self.keeper.descendants().items() if n == "box-init"), 9)
+        self.keeper.process.wait(60)
+        self.assertEqual(self.keeper.groups(), [])
+
     def test_a_malformed_frame_of_the_daemons_ends_the_keeper(self):
         self.start()
         self.keeper.socket.send(b"not a frame")

@@ -181,7 +181,7 @@ class Pins(CopyTest):
         self.ok(*[f"x = {i}" for i in range(1, 6)])
         self.settle()
         self.box.pin(1)
-        self.keeper.send(POOL, 0, 0, {"spare_bytes": 1 << 60})
+        self.keeper.send(POOL, 0, 0, {"spare_bytes": 1 << 50})
         self.assertParked(1)
         self.keeper.send(POOL, 0, 0, {})
         self.assertVerdict(self.box.back(1), "failed", "kept", "gone back to: 5")
