@@ -58,11 +58,13 @@ void box_back_pin(struct box_session *s, const struct box_msg *msg)
     struct err e;
     autojson struct json *v = NULL;
     const char *why = NULL;
-    if ((msg->head.flags & BOX_MORE) || json_parse(&v, (const char *)msg->payload, msg->head.len, BOX_FRAME_MAX, &e) < 0)
+    if ((msg->head.flags & BOX_MORE) ||
+        json_parse(&v, (const char *)msg->payload, msg->head.len, BOX_FRAME_MAX, &e) < 0)
         why = "not a cell to be pinned";
     int64_t cell = json_int_or(v, "cell", -1);
     if (!why)
-        why = box_copy_pin(s, cell < 0 || cell >= UINT32_MAX ? UINT32_MAX : (uint32_t)cell, json_bool_or(v, "pinned", true));
+        why = box_copy_pin(s, cell < 0 || cell >= UINT32_MAX ? UINT32_MAX : (uint32_t)cell,
+                           json_bool_or(v, "pinned", true));
     box_answer(s, &(struct box_answer){ .request = msg->head.request,
                                         .verdict = why ? "failed" : "ok",
                                         .state = "kept",

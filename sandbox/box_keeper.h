@@ -57,7 +57,7 @@ struct box_keeper {
     struct box_pool pool;
     int64_t spare_bytes;    /* of the machine's memory, below which copies go; 0: the default */
     int64_t memory_look_ms; /* when it is looked at next */
-    int64_t wanted_ms; /* when the daemon last wanted something, or was last answered */
+    int64_t wanted_ms;      /* when the daemon last wanted something, or was last answered */
     struct box_cgroups cgroups;
     int bpf_fd;
     int landlock; /* its version; 0: none */

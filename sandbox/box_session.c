@@ -34,8 +34,8 @@ static const uint16_t may_follow[BOX_STATES] = {
     /* all else is a bug here */
     [BOX_ST_BUILD] = 1 << BOX_ST_FORK | 1 << BOX_ST_CLOSE,
     [BOX_ST_FORK] = 1 << BOX_ST_FORK | 1 << BOX_ST_IDLE | 1 << BOX_ST_CLOSE,
-    [BOX_ST_IDLE] = 1 << BOX_ST_RUN | 1 << BOX_ST_PUT | 1 << BOX_ST_COPY | 1 << BOX_ST_SWEEP |
-                    1 << BOX_ST_WAKE | 1 << BOX_ST_CLOSE,
+    [BOX_ST_IDLE] =
+        1 << BOX_ST_RUN | 1 << BOX_ST_PUT | 1 << BOX_ST_COPY | 1 << BOX_ST_SWEEP | 1 << BOX_ST_WAKE | 1 << BOX_ST_CLOSE,
     [BOX_ST_RUN] = 1 << BOX_ST_IDLE | 1 << BOX_ST_SWEEP | 1 << BOX_ST_CLOSE,
     [BOX_ST_PUT] = 1 << BOX_ST_IDLE | 1 << BOX_ST_SWEEP | 1 << BOX_ST_CLOSE,
     [BOX_ST_COPY] = 1 << BOX_ST_IDLE | 1 << BOX_ST_SWEEP | 1 << BOX_ST_CLOSE,

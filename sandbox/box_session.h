@@ -205,7 +205,7 @@ void box_request_claimed(struct box_session *s);
 /* Everything of the run is dead: judge. */
 void box_request_died(struct box_session *s);
 /* ---- going back, wanted or not (box_back.c) ---- */
-void box_back_begin(struct box_session *s); /* BOX_BACK */
+void box_back_begin(struct box_session *s);                          /* BOX_BACK */
 void box_back_pin(struct box_session *s, const struct box_msg *msg); /* BOX_PIN */
 /* The copy to be woken after a sweep; NULL: the next head is a new interpreter. */
 struct box_copy *box_request_copy(const struct box_session *s);

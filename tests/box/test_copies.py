@@ -124,6 +124,22 @@ class GoingBack(CopyTest):
         self.assertEqual(self.box.cell("ex.submit(int)").error, "BrokenThreadPool")
         self.assertEqual(self.value("list(sqlite3.connect('d.db').execute('select * from t'))"), "[]")
 
+    def test_polars_without_its_threads_says_so_at_once(self):
+        self.ok("import polars as pl; df = pl.DataFrame({'a': [2, 1, 2], 's': ['x', 'y', 'z']}); n = df.lazy().group_by('a').len().collect()", "y = 1")
+        self.assertIn("polars does not work any more", " ".join(self.box.back(1).told))
+        for code in ("df.sort('a')", "df.lazy().collect()", "df.filter(pl.col('a') > 1)", "pl.concat([df, df])", "df.to_pandas()", "df.write_csv()", "df['a'].sort()"):
+            a = self.box.cell(code, timeout_ms=5000)
+            self.assertEqual((a.verdict, a.state, a.error), ("ok", "kept", "RuntimeError"), (code, a))
+        self.assertEqual(self.value("df.to_dict(as_series=False), df.rows()[0]"), "({'a': [2, 1, 2], 's': ['x', 'y', 'z']}, (2, 'x'))")
+        self.assertEqual(self.value("len(df), df['a'].to_list()"), "(3, [2, 1, 2])")
+        self.assertVerdict(self.box.reset(), "ok")
+        self.assertEqual(self.value("import polars as pl; pl.DataFrame({'a': [2, 1]}).sort('a')['a'].to_list()"), "[1, 2]")
+
+    def test_polars_that_was_never_used_goes_on_working(self):
+        self.ok("import polars as pl", "y = 1")
+        self.assertEqual(self.box.back(1).told, [])
+        self.assertEqual(self.value("pl.DataFrame({'a': [2, 1]}).sort('a')['a'].to_list()"), "[1, 2]")
+
     def test_await_works_in_a_woken_head(self):
         self.ok("import asyncio; await asyncio.sleep(0)", "x = 1")
         self.box.back()

@@ -15,7 +15,8 @@
 static void memory_is_read_by_name(void **state)
 {
     (void)state;
-    static const char text[] = "MemTotal:       24689872 kB\nMemFree:         1 kB\nMemAvailable:   20000000 kB\nHugePages_Total:       0\n";
+    static const char text[] =
+        "MemTotal:       24689872 kB\nMemFree:         1 kB\nMemAvailable:   20000000 kB\nHugePages_Total:       0\n";
     assert_int_equal(box_limit_meminfo_bytes(text, "MemTotal"), 24689872LL * 1024);
     assert_int_equal(box_limit_meminfo_bytes(text, "MemAvailable"), 20000000LL * 1024);
     assert_int_equal(box_limit_meminfo_bytes(text, "Mem"), -1);
