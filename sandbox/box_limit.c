@@ -169,22 +169,6 @@ static void for_members(pid_t init, member_fn *fn, void *ud)
     (void)closedir(d);
 }
 
-static void add_share(void *ud, const char *pid)
-{
-    char path[64];
-    int64_t *sum = ud;
-    (void)snprintf(path, sizeof path, "/proc/%.20s/smaps_rollup", pid);
-    autofree char *text = slurp(path);
-    *sum += strtoll(field(text, "\nPss:"), NULL, 10) * 1024;
-}
-
-int64_t box_limit_memory(pid_t init)
-{
-    int64_t sum = 0;
-    for_members(init, add_share, &sum);
-    return sum;
-}
-
 /* Of /proc/<pid>/stat, counted from 1; 0: there is none. */
 static unsigned long long stat_field(pid_t pid, int number)
 {

@@ -27,9 +27,6 @@ struct box_spared {
 void box_limit_kill_newer(const struct box_spared *spared, int64_t since_us);
 /* The same for what init has adopted since: the copy that did not come, and what its hooks made. One pass. */
 void box_limit_kill_orphans(const struct box_spared *spared, int64_t since_us);
-/* Bytes held by all processes of a box (their proportional share of what is shared), found by its init's pid namespace.
- * The watchdog's eye where there is no control group; a walk over /proc, as is the one above: not for every moment. */
-int64_t box_limit_memory(pid_t init);
 /* /proc/meminfo, newly allocated, and a value of it; -1: it has none. */
 char *box_limit_meminfo(void);
 int64_t box_limit_meminfo_bytes(const char *meminfo, const char *name);

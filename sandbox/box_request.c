@@ -14,6 +14,7 @@
 #include "box_fd.h"
 #include "box_limit.h"
 #include "box_session.h"
+#include "box_watch.h"
 #include "log.h"
 
 enum {
@@ -21,6 +22,7 @@ enum {
     GRACE_MS = 2000,
     PUT_MS = 120000,
     WATCH_MS = 250,   /* between two looks of the watchdog */
+    WATCH_US = 10000, /* that one may take */
     SQUEEZE_MS = 100, /* between two looks whether copies have to make room */
     READ_BYTES = 60 << 10,
     DRAIN_BYTES = 1 << 20, /* the largest pipe that a box may make */
@@ -229,7 +231,7 @@ static bool watch(struct box_session *s)
     bool grouped = s->keeper->cgroups.kind != BOX_CGROUP_NONE;
     if (grouped && s->copy_n < 2)
         return false;
-    int64_t bytes = grouped ? box_group_memory(&s->group) : box_limit_memory(s->init_pid);
+    int64_t bytes = grouped ? box_group_memory(&s->group) : box_watch_look(&s->watch, s->init_pid, WATCH_US);
     box_copies_pressure(s, bytes);
     if (grouped)
         return false;

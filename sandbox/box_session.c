@@ -15,6 +15,7 @@
 #include "box_copy.h"
 #include "box_limit.h"
 #include "box_pool.h"
+#include "box_watch.h"
 #include "box_zygote.h"
 #include "log.h"
 
@@ -256,6 +257,7 @@ static void session_free(struct box_session *s)
     box_request_clear(&s->request);
     box_part_clear(&s->incoming);
     box_listing_clear(&s->files);
+    box_watch_free(&s->watch);
     box_loop_drop(&s->init_src);
     box_link_close(&s->init.channel);
     if (s->data_fd >= 0)

@@ -145,6 +145,7 @@ struct box_session {
     uint32_t vain;    /* heads in a row that ended while nobody asked for anything */
     const char *left; /* since then, what is left of the variables: the next answer says so; NULL: told */
     uint32_t left_cell;
+    struct box_watch *watch; /* where there is no control group; NULL: not looked at yet */
     struct box_check *check; /* its outputs and verdicts go there, not to the daemon; borrowed */
 };
 

@@ -389,10 +389,9 @@ class Neighbourhood(unittest.TestCase):
         self.keeper.stop()
         self.assertLess(took, 1000)
 
-    @unittest.expectedFailure
     def test_without_groups_nameless_files_count_as_memory(self):
-        # Pss is of mapped pages: what lies in memfds (and in socket and pipe buffers) is not seen. 508 descriptors of 256 MiB each are
-        # 127 GiB, beyond any box.memory. With control groups the same code ends in "oom" (63e in attacks/endings.py).
+        # 508 descriptors of 256 MiB each are 127 GiB, beyond any box.memory. With control groups the same code ends in "oom", too (63e in
+        # attacks/endings.py).
         self.start(lambda: Keeper(user=IS_ROOT))
         if self.keeper.report["features"]["cgroups"] != "none":
             self.keeper.stop()
