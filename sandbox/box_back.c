@@ -47,7 +47,7 @@ void box_back_begin(struct box_session *s)
     }
     r->cause = BOX_CAUSE_BACK;
     struct box_copy *copy = box_copy_find(s, r->back_to);
-    if (copy && box_group_can_kill(&s->group))
+    if (copy && r->fd < 0 && box_group_can_kill(&s->group)) /* a folder that comes along is for between the two heads */
         hurry(s, copy);
     else
         box_session_sweep(s);

@@ -219,6 +219,7 @@ static void set_pool(struct box_keeper *k, const struct box_msg *msg)
     k->zygotes.forks_max = forks > 0 && forks <= INT32_MAX ? (uint32_t)forks : 0;
     k->zygotes.age_max_ms = age > 0 ? age : 0;
     k->spare_bytes = json_int_or(wish, "spare_bytes", 0);
+    k->memory_look_ms = 0;
     box_pool_set(k, wish);
 }
 

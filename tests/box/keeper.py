@@ -237,7 +237,9 @@ class Keeper:
         return descendants(self.process.pid)
 
     def groups(self):
-        return [str(p) for p in Path("/sys/fs/cgroup").rglob(f"sandbook-{self.process.pid}-*")]
+        """Others' come and go meanwhile, which a walk must not mind."""
+        own = f"sandbook-{self.process.pid}-"
+        return [os.path.join(where, d) for where, below, _ in os.walk("/sys/fs/cgroup") for d in below if d.startswith(own)]
 
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))

@@ -27,7 +27,7 @@ class CopyTest(BoxTest):
 
     def assertParked(self, count):
         """What was ended may take a moment to be gone."""
-        for _ in range(100):
+        for _ in range(500):
             if len(self.parked()) == count:
                 break
             time.sleep(0.02)
