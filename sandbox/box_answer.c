@@ -7,6 +7,8 @@
 #include "box_check.h"
 #include "box_session.h"
 
+enum { REFUSALS_MAX = 20 }; /* more of them would bury the answer */
+
 int64_t box_now_us(void)
 {
     struct timespec t;
@@ -143,7 +145,7 @@ const char *box_verdict(const struct box_session *s, const struct box_usage *use
 static void send_file(struct box_session *s, const struct box_entry *x)
 {
     uint64_t bytes = 0;
-    autoclose int fd = box_entry_open(s->data_fd, x->path, &bytes);
+    autoclose int fd = box_entry_open(box_files_fd(s), x->path, &bytes);
     if (fd < 0)
         return;
     AUTO(str_clear) struct str text = STR_INIT(BOX_PAYLOAD_MAX);
@@ -157,14 +159,72 @@ static void send_file(struct box_session *s, const struct box_entry *x)
     box_send_fds(&s->keeper->daemon, &head, str_peek(&text), &fd, 1);
 }
 
+static void send_words(struct box_session *s, uint8_t type, const char *path, const char *why)
+{
+    AUTO(str_clear) struct str text = STR_INIT(BOX_PAYLOAD_MAX);
+    autojson struct json *v = json_new_object();
+    json_set_str(v, "path", path);
+    if (why)
+        json_set_str(v, "why", why);
+    json_print(&text, v);
+    box_send_text(&s->keeper->daemon, type, s->id, s->request.id, &text);
+}
+
+struct telling {
+    struct box_session *s;
+    size_t files, refused, left_out;
+};
+
+static void tell_change(void *ud, const struct box_entry *x)
+{
+    struct telling *t = ud;
+    switch (x->kind) {
+    case BOX_IS_GONE: send_words(t->s, BOX_GONE, x->path, NULL); break;
+    case BOX_IS_FILE:
+        if (t->files++ < BOX_SENT_MAX)
+            send_file(t->s, x);
+        else
+            t->left_out++;
+        break;
+    case BOX_IS_REFUSED:
+        if (t->refused++ < REFUSALS_MAX)
+            send_words(t->s, BOX_KEPT_OUT, x->path, x->why);
+        break;
+    case BOX_IS_NOTHING:
+    case BOX_IS_FOLDER:
+    case BOX_KINDS: break;
+    }
+}
+
+static void tell_changes(struct box_session *s, const struct box_listing *now)
+{
+    struct telling t = { .s = s };
+    char path[64];
+    if (*s->missing)
+        send_words(s, BOX_KEPT_OUT, s->missing, "it is kept, but there was no room for it in the box");
+    *s->missing = '\0';
+    box_compare(&s->files, now, tell_change, &t);
+    size_t more = t.left_out + (t.refused > REFUSALS_MAX ? t.refused - REFUSALS_MAX : 0);
+    if (more > 0) {
+        (void)snprintf(path, sizeof path, "%zu more files", more);
+        send_words(s, BOX_KEPT_OUT, path, "one cell may hand over 1,000");
+    } else if (now->cut) {
+        send_words(s, BOX_KEPT_OUT, "some files", "there are too many entries, or a folder that cannot be read");
+    }
+}
+
+int box_files_fd(const struct box_session *s)
+{
+    return s->upper_fd >= 0 ? s->upper_fd : s->data_fd;
+}
+
 void box_answer_files(struct box_session *s, bool send)
 {
     struct box_listing now = { 0 };
     box_session_mend_folder(s);
-    box_list(&now, s->data_fd);
-    for (size_t i = 0; i < now.n && send && !s->check; i++)
-        if (box_entry_is_new(&s->files, &now.v[i]))
-            send_file(s, &now.v[i]);
+    box_list(&now, box_files_fd(s), s->upper_fd >= 0 ? BOX_LIST_UPPER : 0);
+    if (send && !s->check)
+        tell_changes(s, &now);
     box_listing_clear(&s->files);
     s->files = now;
 }

@@ -78,7 +78,7 @@ static void begin(struct box_keeper *k, uint32_t request, bool quiet)
     json_set_int(limits, "disk_bytes", 32 << 20);
     json_set_int(limits, "pids", CHECK_PIDS);
     k->check = c;
-    c->session = box_session_open(k, CHECK_SESSION, limits, &e);
+    c->session = box_session_open(k, CHECK_SESSION, limits, -1, &e);
     if (c->session)
         c->session->check = c;
     else

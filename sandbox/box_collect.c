@@ -9,11 +9,16 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include "box_fd.h"
 #include "box_proto.h"
 #include "str.h"
 
-enum { NR_OPENAT2 = 437, COPY_BYTES = 128 << 10 };
+enum {
+    NR_OPENAT2 = 437,
+    COPY_BYTES = 128 << 10,
+    BOX_SHOWN_MAX = 200, /* of a path that is refused */
+};
 
 static int open_beneath(int dir_fd, const char *path, int flags)
 {
@@ -43,23 +48,90 @@ static bool has_control(const char *text)
     return false;
 }
 
-bool box_name_ok(const char *name)
+/* Fit to be shown: what is refused often has a name that is not. */
+static void show(char path[BOX_PATH_MAX + 1], const char *prefix, const char *name)
+{
+    AUTO(str_clear) struct str text = STR_INIT((size_t)BOX_PATH_MAX * 4);
+    utf8_scrub(&text, name, strlen(name));
+    for (char *at = text.buf; at && *at; at++)
+        *at = *at == '\n' || *at == '\t' ? ' ' : *at;
+    AUTO(str_clear) struct str all = STR_INIT((size_t)BOX_PATH_MAX * 5);
+    str_printf(&all, "%s%s", prefix, str_peek(&text));
+    (void)snprintf(path, BOX_PATH_MAX + 1, "%.*s", (int)utf8_cut(str_peek(&all), all.len, BOX_SHOWN_MAX),
+                   str_peek(&all));
+}
+
+static const char *name_fault(const char *name)
 {
     size_t n = strlen(name);
-    return n > 0 && n <= BOX_NAME_MAX && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && !strchr(name, '/') &&
-           utf8_valid(name, n) && !has_control(name);
+    if (n == 0 || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strchr(name, '/'))
+        return "it has no name";
+    if (n > BOX_NAME_MAX)
+        return "its name is longer than 255 bytes";
+    if (!utf8_valid(name, n))
+        return "its name is not valid UTF-8";
+    return has_control(name) ? "its name has control characters" : NULL;
+}
+
+bool box_name_ok(const char *name)
+{
+    return name_fault(name) == NULL;
+}
+
+static enum box_kind kind_of(const struct box_seen *x, unsigned flags)
+{
+    if (x->name[0] == '.' && !(flags & BOX_LIST_HIDDEN) && !S_ISCHR(x->mode))
+        return BOX_IS_NOTHING;
+    if (S_ISREG(x->mode))
+        return BOX_IS_FILE;
+    if (S_ISDIR(x->mode))
+        return BOX_IS_FOLDER;
+    return S_ISCHR(x->mode) && x->device == 0 && (flags & BOX_LIST_UPPER) ? BOX_IS_GONE : BOX_IS_NOTHING;
+}
+
+enum box_kind box_judge(const struct box_seen *x, unsigned flags, char path[BOX_PATH_MAX + 1], const char **why)
+{
+    enum box_kind kind = kind_of(x, flags);
+    if (kind == BOX_IS_NOTHING)
+        return kind;
+    *why = name_fault(x->name);
+    if (!*why && strlen(x->prefix) + strlen(x->name) > BOX_PATH_MAX - 1)
+        *why = "its path is longer than 1,024 bytes";
+    if (!*why && kind == BOX_IS_FOLDER && x->depth >= BOX_DEPTH_MAX)
+        *why = "it lies deeper than 16 folders";
+    if (*why && kind == BOX_IS_GONE) { /* what can't be kept can't be missed */
+        *why = NULL;
+        return BOX_IS_NOTHING;
+    }
+    if (*why) {
+        show(path, x->prefix, x->name);
+        return BOX_IS_REFUSED;
+    }
+    size_t n = strlen(x->prefix);
+    memcpy(path, x->prefix, n);
+    memcpy(path + n, x->name, strlen(x->name) + 1);
+    return kind;
 }
 
 struct walk {
     struct box_listing *out;
+    unsigned flags;
     size_t seen;
 };
 
-static void remember(struct box_listing *l, const char *path, const struct stat *st)
+void box_listing_add(struct box_listing *l, const struct box_entry *x)
 {
     l->v = xgrow(l->v, &l->cap, l->n + 1, sizeof *l->v);
-    l->v[l->n++] = (struct box_entry){
-        .path = xstrdup(path),
+    l->v[l->n] = *x;
+    l->v[l->n++].path = xstrdup(x->path);
+}
+
+static struct box_entry entry_of(char *path, enum box_kind kind, const char *why, const struct stat *st)
+{
+    return (struct box_entry){
+        .path = path,
+        .kind = kind,
+        .why = why,
         .ino = st->st_ino,
         .bytes = (uint64_t)st->st_size,
         .mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec,
@@ -67,33 +139,52 @@ static void remember(struct box_listing *l, const char *path, const struct stat 
     };
 }
 
+static void remember(struct walk *w, char *path, enum box_kind kind, const char *why, const struct stat *st)
+{
+    const struct box_entry x = entry_of(path, kind, why, st);
+    box_listing_add(w->out, &x);
+}
+
+/* A folder that was made where one of lower's had been removed: nothing of that one is seen. */
+static bool is_opaque(int fd)
+{
+    char mark[2] = "";
+    return fgetxattr(fd, "user.overlay.opaque", mark, sizeof mark) == 1 && mark[0] == 'y';
+}
+
 static void walk_folder(struct walk *w, int take_fd, const char *prefix, int depth);
+
+/* NOLINTNEXTLINE(misc-no-recursion): BOX_DEPTH_MAX ends it */
+static void walk_below(struct walk *w, int fd, const char *name, char path[BOX_PATH_MAX + 1], const struct stat *st,
+                       int depth)
+{
+    int below = open_beneath(fd, name, O_RDONLY | O_DIRECTORY);
+    if (below < 0) { /* what is in there nobody knows */
+        w->out->cut = true;
+        return;
+    }
+    if ((w->flags & BOX_LIST_UPPER) && is_opaque(below))
+        remember(w, path, BOX_IS_GONE, NULL, st);
+    size_t n = strlen(path);
+    path[n] = '/';
+    path[n + 1] = '\0';
+    walk_folder(w, below, path, depth + 1);
+}
 
 /* NOLINTNEXTLINE(misc-no-recursion): BOX_DEPTH_MAX ends it */
 static void walk_entry(struct walk *w, int fd, const char *prefix, const char *name, int depth)
 {
     char path[BOX_PATH_MAX + 1];
+    const char *why = NULL;
     struct stat st;
-    int n = snprintf(path, sizeof path, "%s%s", prefix, name);
-    if (name[0] == '.' || !box_name_ok(name) || fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+    if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return;
-    if (n < 0 || (size_t)n + 1 >= sizeof path) {
-        w->out->cut = true;
-        return;
-    }
-    if (S_ISREG(st.st_mode)) {
-        remember(w->out, path, &st);
-    } else if (S_ISDIR(st.st_mode)) {
-        if (depth >= BOX_DEPTH_MAX) {
-            w->out->cut = true;
-            return;
-        }
-        path[n] = '/';
-        path[n + 1] = '\0';
-        int below = open_beneath(fd, name, O_RDONLY | O_DIRECTORY);
-        if (below >= 0)
-            walk_folder(w, below, path, depth + 1);
-    }
+    const struct box_seen x = { prefix, name, depth, st.st_mode, st.st_rdev };
+    enum box_kind kind = box_judge(&x, w->flags, path, &why);
+    if (kind == BOX_IS_FOLDER)
+        walk_below(w, fd, name, path, &st, depth);
+    else if (kind != BOX_IS_NOTHING)
+        remember(w, path, kind, why, &st);
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): BOX_DEPTH_MAX ends it */
@@ -102,6 +193,7 @@ static void walk_folder(struct walk *w, int take_fd, const char *prefix, int dep
     DIR *d = fdopendir(take_fd);
     if (!d) {
         (void)close(take_fd);
+        w->out->cut = true;
         return;
     }
     for (struct dirent *x = readdir(d); x; x = readdir(d)) { /* NOLINT(concurrency-mt-unsafe): one thread */
@@ -118,18 +210,27 @@ static void walk_folder(struct walk *w, int take_fd, const char *prefix, int dep
 
 static int by_path(const void *a, const void *b)
 {
-    return strcmp(((const struct box_entry *)a)->path, ((const struct box_entry *)b)->path);
+    const struct box_entry *x = a, *y = b;
+    int order = strcmp(x->path, y->path);
+    return order ? order : (int)x->kind - (int)y->kind;
 }
 
-void box_list(struct box_listing *out, int data_fd)
+void box_listing_sort(struct box_listing *l)
+{
+    if (l->n > 0)
+        qsort(l->v, l->n, sizeof *l->v, by_path);
+}
+
+void box_list(struct box_listing *out, int data_fd, unsigned flags)
 {
     box_listing_clear(out);
-    struct walk w = { .out = out };
+    struct walk w = { .out = out, .flags = flags };
     int fd = open_beneath(data_fd, ".", O_RDONLY | O_DIRECTORY);
     if (fd >= 0)
         walk_folder(&w, fd, "", 0);
-    if (out->n > 0)
-        qsort(out->v, out->n, sizeof *out->v, by_path);
+    else
+        out->cut = true;
+    box_listing_sort(out);
 }
 
 void box_listing_clear(struct box_listing *l)
@@ -140,11 +241,68 @@ void box_listing_clear(struct box_listing *l)
     *l = (struct box_listing){ 0 };
 }
 
-bool box_entry_is_new(const struct box_listing *before, const struct box_entry *x)
+static struct box_entry *find(const struct box_listing *l, const char *path, enum box_kind kind)
 {
-    const struct box_entry *old = before->n > 0 ? bsearch(x, before->v, before->n, sizeof *x, by_path) : NULL;
+    char *name;
+    memcpy(&name, &path, sizeof path); /* bsearch only reads it */
+    const struct box_entry key = { .path = name, .kind = kind };
+    return l->n > 0 ? bsearch(&key, l->v, l->n, sizeof key, by_path) : NULL;
+}
+
+void box_listing_know(struct box_listing *l, int data_fd, const char *path)
+{
+    struct stat st;
+    autoclose int fd = open_beneath(data_fd, path, O_RDONLY);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return;
+    autofree char *name = xstrdup(path);
+    struct box_entry x = entry_of(name, BOX_IS_FILE, NULL, &st), *old = find(l, path, BOX_IS_FILE);
+    if (old) {
+        x.path = old->path;
+        *old = x;
+        return;
+    }
+    box_listing_add(l, &x);
+    box_listing_sort(l);
+}
+
+/* ---- comparing ---- */
+
+static bool is_new(const struct box_listing *before, const struct box_entry *x)
+{
+    const struct box_entry *old = find(before, x->path, x->kind);
+    if (old && x->kind == BOX_IS_GONE) /* whiteouts share an inode: its times say nothing */
+        return false;
     return !old || old->ino != x->ino || old->bytes != x->bytes || old->mtime_ns != x->mtime_ns ||
            old->ctime_ns != x->ctime_ns;
+}
+
+/* A file that is not there any more, unless a whiteout in its place says so already. */
+static bool has_vanished(const struct box_listing *now, const struct box_entry *x)
+{
+    return x->kind == BOX_IS_FILE && !find(now, x->path, BOX_IS_FILE) && !find(now, x->path, BOX_IS_GONE);
+}
+
+static void tell_new(const struct box_listing *before, const struct box_listing *now, enum box_kind kind,
+                     void (*change)(void *ud, const struct box_entry *x), void *ud)
+{
+    for (size_t i = 0; i < now->n; i++)
+        if (now->v[i].kind == kind && is_new(before, &now->v[i]))
+            change(ud, &now->v[i]);
+}
+
+void box_compare(const struct box_listing *before, const struct box_listing *now,
+                 void (*change)(void *ud, const struct box_entry *x), void *ud)
+{
+    for (size_t i = 0; i < before->n && !now->cut; i++) {
+        if (has_vanished(now, &before->v[i])) {
+            struct box_entry gone = { .path = before->v[i].path, .kind = BOX_IS_GONE };
+            change(ud, &gone);
+        }
+    }
+    tell_new(before, now, BOX_IS_GONE, change, ud);
+    tell_new(before, now, BOX_IS_FILE, change, ud);
+    tell_new(before, now, BOX_IS_REFUSED, change, ud);
 }
 
 int box_entry_open(int data_fd, const char *path, uint64_t *bytes)

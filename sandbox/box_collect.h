@@ -6,25 +6,55 @@
 #ifndef BOX_COLLECT_H
 #define BOX_COLLECT_H
 #include <sys/types.h>
+#include "box_proto.h"
 #include "err.h"
 
+enum box_kind {
+    BOX_IS_NOTHING, /* not our affair: a link, a socket, a hidden name */
+    BOX_IS_FILE,
+    BOX_IS_FOLDER,  /* to be looked into; never listed */
+    BOX_IS_GONE,    /* upper of an overlay only: what lower has there, and below, is not there any more */
+    BOX_IS_REFUSED, /* a file that can't be kept; why says the reason */
+    BOX_KINDS,
+};
 struct box_entry {
-    char *path; /* below /mnt/data; valid UTF-8, no control characters, no hidden part */
+    char *path; /* below /mnt/data; valid UTF-8, no control characters. Of what is refused: made fit to be shown */
+    enum box_kind kind;
+    const char *why; /* static */
     uint64_t ino, bytes;
     int64_t mtime_ns, ctime_ns;
 };
 struct box_listing {
-    struct box_entry *v; /* regular files, sorted by path */
+    struct box_entry *v; /* sorted by path, then kind */
     size_t n, cap;
-    bool cut; /* there was more than BOX_ENTRIES_MAX or BOX_DEPTH_MAX let us see */
+    bool cut; /* not all was seen: there is more than BOX_ENTRIES_MAX, or a folder could not be read */
 };
+
+/* What a walk meets, and what is made of it: pure, the fuzzer's door. prefix: "" or path of the folder with a "/" behind it, in
+ * which every part has been judged a folder; depth: its parts. path is written for all but BOX_IS_NOTHING. */
+struct box_seen {
+    const char *prefix, *name;
+    int depth;
+    unsigned mode;   /* st_mode */
+    uint64_t device; /* st_rdev */
+};
+enum { BOX_LIST_HIDDEN = 1 /* names that begin with a dot, too */, BOX_LIST_UPPER = 2 /* of an overlay */ };
+enum box_kind box_judge(const struct box_seen *x, unsigned flags, char path[BOX_PATH_MAX + 1], const char **why);
+
 /* Does this kernel have openat2? */
 bool box_collect_works(void);
-/* Replaces what was in out. A folder that can't be read counts as empty. */
-void box_list(struct box_listing *out, int data_fd);
+/* Replaces what was in out. */
+void box_list(struct box_listing *out, int data_fd, unsigned flags);
+void box_listing_add(struct box_listing *l, const struct box_entry *x); /* path is copied; sort afterwards */
+void box_listing_sort(struct box_listing *l);
 void box_listing_clear(struct box_listing *l);
-/* A file that is not in before, or is there with other content. */
-bool box_entry_is_new(const struct box_listing *before, const struct box_entry *x);
+/* The file at path, as it is now, is no news: what we put there ourselves. */
+void box_listing_know(struct box_listing *l, int data_fd, const char *path);
+
+/* What became of a folder between two looks, in the order in which it has to be told: first what is gone (a path, and all
+ * below it), then files that are new or have other content, then what is refused for the first time. Borrowed. */
+void box_compare(const struct box_listing *before, const struct box_listing *now,
+                 void (*change)(void *ud, const struct box_entry *x), void *ud);
 /* Open for reading; -1: gone, no regular file any more, or not ours to read. *bytes is the size now. */
 int box_entry_open(int data_fd, const char *path, uint64_t *bytes);
 

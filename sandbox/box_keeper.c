@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include "box_check.h"
 #include "box_copy.h"
+#include "box_data.h"
+#include "box_fd.h"
 #include "box_machine.h"
 #include "box_pool.h"
 #include "box_seccomp.h"
@@ -81,6 +83,11 @@ static struct json *features(const struct box_keeper *k)
     json_set_bool(v, "cpu_limit", k->cgroups.part[BOX_CG_CPU] != NULL);
     json_set_int(v, "landlock", k->landlock);
     json_set_bool(v, "seccomp", true);
+    struct err e;
+    bool laid = k->base.pidfd >= 0 && box_data_probe(&k->base, k->image, &e) == 0;
+    json_set_str(v, "files", laid ? "overlay" : "copied");
+    if (!laid && k->base.pidfd >= 0)
+        log_info("box_no_overlay", KV_E(&e));
     json_set_str(v, "ids", k->base.root ? "own uid per session" : "one uid for all sessions");
     return v;
 }
@@ -182,14 +189,7 @@ static const char *why_not(const struct box_keeper *k, uint32_t id)
     return k->refused ? "this machine's tier is below the configured minimum" : NULL;
 }
 
-/* What comes with a descriptor is nothing that waits there ready. */
-static bool open_from_pool(struct box_keeper *k, uint32_t id, const struct json *limits, int fd_n)
-{
-    const struct box_terms terms = box_terms_from(limits);
-    return fd_n == 0 && box_pool_take(k, id, &terms) != NULL;
-}
-
-static void open_session(struct box_keeper *k, const struct box_msg *msg)
+static void open_session(struct box_keeper *k, struct box_msg *msg)
 {
     struct err e;
     autojson struct json *limits = NULL;
@@ -198,10 +198,14 @@ static void open_session(struct box_keeper *k, const struct box_msg *msg)
     if (!why && msg->head.len > 0 &&
         json_parse(&limits, (const char *)msg->payload, msg->head.len, BOX_FRAME_MAX, &e) < 0)
         why = e.msg;
-    if (!why && open_from_pool(k, id, limits, msg->fd_n))
+    int files_fd = msg->fd_n > 0 ? box_fd_take(&msg->fds[0]) : -1;
+    const struct box_terms terms = box_terms_from(limits);
+    if (!why && box_pool_take(k, id, &terms, files_fd))
         return;
-    if (!why && !box_session_open(k, id, limits, &e))
+    if (!why && !box_session_open(k, id, limits, box_fd_take(&files_fd), &e))
         why = e.msg;
+    if (files_fd >= 0)
+        (void)close(files_fd);
     if (why)
         box_answer_failed(k, id, 0, why);
 }

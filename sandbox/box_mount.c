@@ -7,31 +7,8 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include "box_mount_api.h"
 #include "box_zygote.h"
-
-/* linux/mount.h and sys/mount.h don't go together on every Debian; these never change. */
-enum {
-    TREE_CLONE = 1,
-    TREE_CLOEXEC = O_CLOEXEC,
-    MOVE_FROM_FD = 4,
-    MOVE_TO_FD = 0x40,
-    ATTR_RDONLY = 1,
-    ATTR_NOSUID = 2,
-    ATTR_NODEV = 4,
-    ATTR_NOEXEC = 8,
-    NR_OPEN_TREE = 428,
-    NR_MOVE_MOUNT = 429,
-    NR_FSOPEN = 430,
-    NR_FSCONFIG = 431,
-    NR_FSMOUNT = 432,
-    NR_MOUNT_SETATTR = 442,
-    FSCONFIG_STRING = 1,
-    FSCONFIG_CREATE = 6,
-};
-
-struct mount_attributes {
-    uint64_t set, clear, propagation, userns_fd;
-};
 
 static const char *const device_names[] = { "null", "zero", "full", "random", "urandom" };
 
@@ -40,19 +17,13 @@ static int fail(struct err *e, const char *what)
     return err_sys(e, ERR_SANDBOX, errno, "%s", what);
 }
 
-static int set_attributes(int fd, uint64_t set)
-{
-    const struct mount_attributes a = { .set = set };
-    return (int)syscall(NR_MOUNT_SETATTR, fd, "", AT_EMPTY_PATH, &a, sizeof a);
-}
-
 /* A detached clone of the mount at path. */
 static int clone_tree(const char *path, uint64_t attributes, struct err *e)
 {
-    int fd = (int)syscall(NR_OPEN_TREE, AT_FDCWD, path, TREE_CLONE | TREE_CLOEXEC);
+    int fd = mount_clone(AT_FDCWD, path);
     if (fd < 0)
         return fail(e, path);
-    if (set_attributes(fd, attributes) < 0) {
+    if (mount_set(fd, attributes, -1) < 0) {
         (void)fail(e, path);
         (void)close(fd);
         return -1;
@@ -62,13 +33,13 @@ static int clone_tree(const char *path, uint64_t attributes, struct err *e)
 
 int box_mount_grab(struct box_grab *g, const char *image, const char *support, struct err *e)
 {
-    const uint64_t ro = ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV;
+    const uint64_t ro = MOUNT_RDONLY | MOUNT_NOSUID | MOUNT_NODEV;
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
         return fail(e, "make / private");
     autofree char *usr = xasprintf("%s/usr", image);
     autofree char *etc = xasprintf("%s/etc", image);
     g->usr = clone_tree(usr, ro, e);
-    g->etc = clone_tree(etc, ro | ATTR_NOEXEC, e);
+    g->etc = clone_tree(etc, ro | MOUNT_NOEXEC, e);
     g->support = clone_tree(support, ro, e);
     g->place = open(image, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (g->place < 0)
@@ -78,7 +49,7 @@ int box_mount_grab(struct box_grab *g, const char *image, const char *support, s
     for (size_t i = 0; i < countof(device_names); i++) {
         char path[32];
         (void)snprintf(path, sizeof path, "/dev/%s", device_names[i]);
-        g->device[i] = clone_tree(path, ATTR_RDONLY | ATTR_NOSUID | ATTR_NOEXEC, e);
+        g->device[i] = clone_tree(path, MOUNT_RDONLY | MOUNT_NOSUID | MOUNT_NOEXEC, e);
         if (g->device[i] < 0)
             return -1;
     }
@@ -87,17 +58,12 @@ int box_mount_grab(struct box_grab *g, const char *image, const char *support, s
 
 /* ---- the skeleton ---- */
 
-static int set_option(int fs, const char *key, const char *value)
-{
-    return (int)syscall(NR_FSCONFIG, fs, FSCONFIG_STRING, key, value, 0);
-}
-
 int box_mount_proc(int *out, struct err *e)
 {
-    autoclose int fs = (int)syscall(NR_FSOPEN, "proc", 1 /* CLOEXEC */);
-    if (fs < 0 || set_option(fs, "subset", "pid") < 0 || syscall(NR_FSCONFIG, fs, FSCONFIG_CREATE, NULL, NULL, 0) < 0)
+    autoclose int fs = mount_begin("proc");
+    if (fs < 0 || mount_option(fs, "subset", "pid") < 0)
         return fail(e, "proc of init");
-    autoclose int tree = (int)syscall(NR_FSMOUNT, fs, 1 /* CLOEXEC */, ATTR_NOSUID | ATTR_NODEV | ATTR_NOEXEC);
+    autoclose int tree = mount_make(fs, MOUNT_NOSUID | MOUNT_NODEV | MOUNT_NOEXEC);
     *out = tree < 0 ? -1 : openat(tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return *out < 0 ? fail(e, "proc of init") : 0;
 }
@@ -105,11 +71,11 @@ int box_mount_proc(int *out, struct err *e)
 /* A detached, empty tmpfs. */
 static int skeleton(struct err *e)
 {
-    autoclose int fs = (int)syscall(NR_FSOPEN, "tmpfs", 1 /* CLOEXEC */);
-    if (fs < 0 || set_option(fs, "size", "1m") < 0 || set_option(fs, "nr_inodes", "256") < 0 ||
-        set_option(fs, "mode", "0755") < 0 || syscall(NR_FSCONFIG, fs, FSCONFIG_CREATE, NULL, NULL, 0) < 0)
+    autoclose int fs = mount_begin("tmpfs");
+    if (fs < 0 || mount_option(fs, "size", "1m") < 0 || mount_option(fs, "nr_inodes", "256") < 0 ||
+        mount_option(fs, "mode", "0755") < 0)
         return fail(e, "tmpfs for the root");
-    int fd = (int)syscall(NR_FSMOUNT, fs, 1 /* CLOEXEC */, ATTR_NOSUID | ATTR_NODEV);
+    int fd = mount_make(fs, MOUNT_NOSUID | MOUNT_NODEV);
     return fd < 0 ? fail(e, "tmpfs for the root") : fd;
 }
 
@@ -147,9 +113,7 @@ static int furnish(int root, struct err *e)
 
 static int attach(int tree, int root, const char *name, struct err *e)
 {
-    if (syscall(NR_MOVE_MOUNT, tree, "", root, name, MOVE_FROM_FD) < 0)
-        return fail(e, name);
-    return 0;
+    return mount_attach(tree, root, name) < 0 ? fail(e, name) : 0;
 }
 
 static int attach_all(const struct box_grab *g, int root, struct err *e)
@@ -177,7 +141,7 @@ static int enter(int root, struct err *e)
         return fail(e, "tmp");
     if (syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
         return fail(e, "pivot_root");
-    return set_attributes(root, ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV) < 0 ? fail(e, "seal the root") : 0;
+    return mount_set(root, MOUNT_RDONLY | MOUNT_NOSUID | MOUNT_NODEV, -1) < 0 ? fail(e, "seal the root") : 0;
 }
 
 int box_mount_base(const struct box_grab *g, struct err *e)
@@ -185,7 +149,7 @@ int box_mount_base(const struct box_grab *g, struct err *e)
     autoclose int root = skeleton(e);
     if (root < 0)
         return -1;
-    if (syscall(NR_MOVE_MOUNT, root, "", g->place, "", MOVE_FROM_FD | MOVE_TO_FD) < 0)
+    if (mount_attach(root, g->place, "") < 0)
         return fail(e, "place the root");
     if (furnish(root, e) < 0 || attach_all(g, root, e) < 0)
         return -1;

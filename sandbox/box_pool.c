@@ -63,12 +63,12 @@ static struct box_session *best(const struct box_keeper *k, const struct box_ter
     return found;
 }
 
-struct box_session *box_pool_take(struct box_keeper *k, uint32_t id, const struct box_terms *terms)
+struct box_session *box_pool_take(struct box_keeper *k, uint32_t id, const struct box_terms *terms, int files_fd)
 {
     struct box_session *s = best(k, terms);
     if (s) {
         log_debug("box_from_pool", KV_I("session", id), KV_I("serial", s->serial));
-        box_session_hand_out(s, id);
+        box_session_hand_out(s, id, files_fd);
     }
     return s;
 }

@@ -9,8 +9,9 @@
 
 /* BOX_POOL: from now on so many, on these terms; what waits on others goes. */
 void box_pool_set(struct box_keeper *k, const struct json *wish);
-/* One for that session, answered already or, if it is still being made, to be answered when it is ready. NULL: none. */
-struct box_session *box_pool_take(struct box_keeper *k, uint32_t id, const struct box_terms *terms);
+/* One for that session, answered already or, if it is still being made, to be answered when it is ready. files_fd: the
+ * folder that /mnt/data begins with, or -1; taken when there is one. NULL: none. */
+struct box_session *box_pool_take(struct box_keeper *k, uint32_t id, const struct box_terms *terms, int files_fd);
 /* All that wait go: their zygote is not the present one. */
 void box_pool_clear(struct box_keeper *k);
 /* One could not be made: not at once the next. */

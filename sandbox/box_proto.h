@@ -14,7 +14,9 @@
  *
  *   -> BOX_CELL | BOX_CALL | BOX_PUT ...      (request number chosen by the daemon, never 0)
  *   <- BOX_OUTPUT*                            what the code printed, as it comes
+ *   <- BOX_GONE*                              what was there and is not any more
  *   <- BOX_FILE*                              a file that is new or changed, with a descriptor to read it
+ *   <- BOX_KEPT_OUT*                          a file that can't be kept, and why
  *   <- BOX_CLAIM?                             the head's own account, relayed (absent when the head died)
  *   <- BOX_DONE                               the keeper's verdict; always last, always exactly one
  */
@@ -33,8 +35,9 @@ enum {
     BOX_FLOOD_MAX = 16 << 20,  /* printed bytes of one request past which it is killed */
     BOX_NAME_MAX = 255,        /* bytes of a file name (NAME_MAX) */
     BOX_PATH_MAX = 1024,       /* bytes of a path below /mnt/data */
-    BOX_DEPTH_MAX = 8,         /* folders below /mnt/data that are looked into */
-    BOX_ENTRIES_MAX = 1000,    /* entries below /mnt/data that are looked at */
+    BOX_DEPTH_MAX = 16,        /* folders below /mnt/data that are looked into */
+    BOX_ENTRIES_MAX = 10000,   /* entries below /mnt/data that are looked at: more than its inodes */
+    BOX_SENT_MAX = 1000,       /* files that one cell may hand over */
     BOX_COPIES_MAX = 64,       /* copies that a session may keep */
 };
 
@@ -42,7 +45,8 @@ enum box_frame_type {
     /* daemon -> keeper */
     BOX_OPEN =
         1,    /* JSON {"memory_bytes","disk_bytes","pids","cpu_pct","copies"}; session is new -> BOX_DONE (request 0).
-                     copies: how many states of the past are kept, 0 (default) to BOX_COPIES_MAX */
+                     copies: how many states of the past are kept, 0 (default) to BOX_COPIES_MAX. With a descriptor, of a folder
+                     that nobody changes while the session lives: /mnt/data begins with its files */
     BOX_CELL, /* JSON {"code","number","timeout_ms","grace_ms","audit"}: also keeper -> head, unchanged. audit: off (default), note, refuse */
     BOX_CALL, /* JSON {"op", ..., "timeout_ms","grace_ms"}: also keeper -> head, unchanged; ops below */
     BOX_PUT,  /* JSON {"name"} and one descriptor: that file's bytes become /mnt/data/<name> */
@@ -51,7 +55,8 @@ enum box_frame_type {
     BOX_CHECK,  /* no payload, session 0: try the escapes of `doctor` in a fresh session -> BOX_NOTE*, BOX_DONE */
     BOX_RESET,  /* no payload: a new interpreter; files stay, copies go -> BOX_DONE */
     BOX_BACK,   /* JSON {"cell"}: the state after that cell, or, without it, the one before the last cell; files stay.
-                     Cell 0: a new interpreter, copies stay. -> BOX_CLAIM (notes: what is gone), BOX_DONE */
+                     Cell 0: a new interpreter, copies stay. With a descriptor, of a folder as for BOX_OPEN: /mnt/data begins
+                     with its files, and no others. -> BOX_CLAIM (notes: what is gone), BOX_DONE */
     BOX_CHECKPOINT, /* JSON {"op":"checkpoint","variable_max","total_max","budget_ms","timeout_ms","grace_ms"} and one descriptor,
                      a pipe to write to: the variables as bytes go there, all of them before the claim -> BOX_CLAIM, BOX_DONE */
     BOX_RESTORE, /* JSON {"op":"restore","from","bytes","number","budget_ms","timeout_ms","grace_ms"} and one descriptor, a file to
@@ -76,6 +81,8 @@ enum box_frame_type {
     BOX_DONE,   /* JSON {"verdict","state","why","signal","peak_bytes","took_us","start_us"}, and "cell" when a state of
                    the past was gone back to: the cell after which it was */
     BOX_NOTE,   /* JSON {"name","outcome":"pass|fail|skip","detail"}: one line of a check */
+    BOX_GONE = 40, /* JSON {"path"}: a file that went, or a folder with all below it; before the request's BOX_FILEs */
+    BOX_KEPT_OUT,  /* JSON {"path","why"}: the path is fit to be shown, not to be used */
 
     /* keeper -> zygote, zygote -> keeper, box init -> keeper: sandbox/box_zygote.h */
     BOX_FORK = 64,

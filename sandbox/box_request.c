@@ -70,6 +70,7 @@ static int understand(struct box_request *r, struct err *e)
     r->timeout_ms = json_int_or(v, "timeout_ms", TIMEOUT_MS);
     r->grace_ms = json_int_or(v, "grace_ms", GRACE_MS);
     r->number = (uint32_t)cell_number(v, "number");
+    r->unpacks = r->type == BOX_CALL && strcmp(json_str_or(v, "op", ""), "intake") == 0;
     r->moves = r->type == BOX_CELL || r->type == BOX_RESTORE;
     r->to_previous = json_type(json_get(v, "cell")) == JSON_NULL;
     r->back_to = (uint32_t)cell_number(v, "cell");
@@ -340,7 +341,8 @@ void box_request_claimed(struct box_session *s)
     s->vain = 0;
     box_request_drain(s);
     (void)box_group_freeze(&s->group, true); /* one that does not stand still in time is still no danger: openat2 */
-    box_answer_files(s, r->type == BOX_CELL);
+    if (r->type == BOX_CELL || r->unpacks)
+        box_answer_files(s, r->type == BOX_CELL);
     if (r->cause != BOX_CAUSE_NONE) /* interrupted: what it started goes, what earlier cells started stays */
         box_copies_hunt(s, r->started_us, false);
     (void)box_group_freeze(&s->group, false);
@@ -392,7 +394,8 @@ void box_request_died(struct box_session *s)
     struct box_usage used = box_group_usage(&s->group);
     const char *verdict = box_verdict(s, &used, &signo, r->said, sizeof r->said);
     box_request_drain(s);
-    box_answer_files(s, r->type == BOX_CELL);
+    if (r->type == BOX_CELL || r->unpacks)
+        box_answer_files(s, r->type == BOX_CELL);
     r->end = (struct box_answer){
         .request = r->id,
         .verdict = verdict,
@@ -471,10 +474,11 @@ static void on_put_end(void *ud, uint32_t events)
         .took_us = box_now_us() - s->request.started_us,
         .start_us = s->request.started_us - s->request.received_us,
     };
+    if (error == 0)
+        box_listing_know(&s->files, box_files_fd(s), s->request.name);
     box_request_clear(&s->request);
     if (s->state == BOX_ST_PUT) {
         box_session_enter(s, BOX_ST_IDLE, INT64_MAX);
-        box_list(&s->files, s->data_fd); /* what we put is no news */
         if (s->died_idle)
             box_session_sweep(s);
     }

@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include "box_check.h"
 #include "box_copy.h"
+#include "box_data.h"
+#include "box_fd.h"
 #include "box_limit.h"
 #include "box_pool.h"
 #include "box_watch.h"
@@ -118,6 +120,17 @@ void box_session_sweep(struct box_session *s)
     box_send(&s->init.channel, BOX_SWEEP, s->id, 0, spare, n * sizeof *spare);
 }
 
+/* Going back comes with files of its own; the copies wait elsewhere (copies.py). */
+static int other_files(struct box_session *s)
+{
+    struct err e;
+    int fd = box_fd_take(&s->request.fd), r = box_session_mount(s, fd, &e);
+    (void)close(fd);
+    if (r < 0)
+        box_session_give_up(s, e.msg);
+    return r;
+}
+
 /* Nothing is left, and the head's own end is known. */
 static void sweep_check(struct box_session *s)
 {
@@ -129,6 +142,8 @@ static void sweep_check(struct box_session *s)
         box_session_give_up(s, "its interpreters end as soon as they start");
         return;
     }
+    if (s->request.cause == BOX_CAUSE_BACK && s->request.fd >= 0 && other_files(s) < 0)
+        return;
     struct box_copy *copy = box_request_copy(s);
     if (copy)
         box_head_wake(s, copy, s->request.started && !s->check);
@@ -214,6 +229,40 @@ static void init_exit(struct box_session *s, const struct box_msg *msg)
 
 /* ---- the box ---- */
 
+static struct box_sizes sizes_of(const struct box_session *s);
+
+static int enter_group(void *ud)
+{
+    const struct box_session *s = ud;
+    return box_group_enter(&s->group);
+}
+
+int box_session_mount(struct box_session *s, int files_fd, struct err *e)
+{
+    struct box_data data;
+    const struct box_data_how how = {
+        .base = &s->keeper->base,
+        .place = s->keeper->image,
+        .init_pidfd = s->init.pidfd,
+        .files_fd = files_fd,
+        .sizes = sizes_of(s),
+        .enter = enter_group,
+        .ud = s,
+    };
+    if (box_data_mount(&data, &how, e) < 0)
+        return err_wrap(e, "files");
+    if (*data.copied)
+        log_warn("box_files_copied", KV_I("session", s->id), KV_S("why", data.copied));
+    (void)snprintf(s->missing, sizeof s->missing, "%s", data.missing);
+    if (s->upper_fd >= 0)
+        (void)close(s->upper_fd);
+    (void)close(s->data_fd);
+    s->data_fd = data.data_fd;
+    s->upper_fd = data.upper_fd;
+    box_answer_files(s, false); /* what it begins with is no news */
+    return 0;
+}
+
 static void on_init(void *ud, uint32_t events)
 {
     struct box_session *s = ud;
@@ -260,8 +309,10 @@ static void session_free(struct box_session *s)
     box_watch_free(&s->watch);
     box_loop_drop(&s->init_src);
     box_link_close(&s->init.channel);
-    if (s->data_fd >= 0)
-        (void)close(s->data_fd);
+    const int fds[] = { s->data_fd, s->upper_fd, s->files_fd };
+    for (size_t i = 0; i < countof(fds); i++)
+        if (fds[i] >= 0)
+            (void)close(fds[i]);
     free(s);
 }
 
@@ -332,14 +383,24 @@ void box_session_abandon(struct box_session *s)
 }
 
 /* tmpfs is memory: all of it together must stay well below the limit, or a full disk is an OOM kill (section 0). */
-static struct box_sizes sizes_of(struct box_session *s)
+static uint64_t scratch_bytes(const struct box_session *s)
 {
-    uint64_t most = 64 << 20, scratch = s->memory_bytes / 8 < most ? s->memory_bytes / 8 : most;
-    uint64_t room = s->memory_bytes / 2 - 2 * scratch;
-    if (s->disk_bytes > room) {
-        log_info("box_disk_cut", KV_I("session", s->id), KV_I("wanted", s->disk_bytes), KV_I("bytes", room));
-        s->disk_bytes = room;
-    }
+    const uint64_t most = 64 << 20;
+    return s->memory_bytes / 8 < most ? s->memory_bytes / 8 : most;
+}
+
+static void cap_disk(struct box_session *s)
+{
+    uint64_t room = s->memory_bytes / 2 - 2 * scratch_bytes(s);
+    if (s->disk_bytes <= room)
+        return;
+    log_info("box_disk_cut", KV_I("session", s->id), KV_I("wanted", s->disk_bytes), KV_I("bytes", room));
+    s->disk_bytes = room;
+}
+
+static struct box_sizes sizes_of(const struct box_session *s)
+{
+    const uint64_t scratch = scratch_bytes(s);
     return (struct box_sizes){
         .uid = s->keeper->base.root ? s->slot + 1 : 0,
         .data_bytes = s->disk_bytes,
@@ -348,15 +409,10 @@ static struct box_sizes sizes_of(struct box_session *s)
     };
 }
 
-static int enter_group(void *ud)
-{
-    const struct box_session *s = ud;
-    return box_group_enter(&s->group);
-}
-
 static int start(struct box_session *s, struct err *e)
 {
     const struct box_group_limits limits = { .memory_bytes = s->memory_bytes, .pids = s->pids, .cpu_pct = s->cpu_pct };
+    cap_disk(s);
     const struct box_sizes sizes = sizes_of(s);
     if (box_group_open(&s->group, &s->keeper->cgroups, s->serial, &limits, e) < 0 ||
         box_init_start(&s->init, &s->keeper->base, &sizes, enter_group, s, e) < 0)
@@ -416,6 +472,8 @@ static struct box_session *session_new(struct box_keeper *k, uint32_t id, uint32
         .init = { .pidfd = -1, .data_fd = -1, .channel = BOX_LINK_INIT },
         .head = { .pidfd = -1, .ended = true, .link = BOX_LINK_INIT, .pipe = { -1, -1 } },
         .data_fd = -1,
+        .upper_fd = -1,
+        .files_fd = -1,
         .incoming.body = STR_INIT(BOX_REQUEST_MAX),
         .opened_us = box_now_us(),
         .opening = id != 0,
@@ -443,15 +501,32 @@ struct box_session *box_session_make(struct box_keeper *k, uint32_t id, const st
     return s;
 }
 
-struct box_session *box_session_open(struct box_keeper *k, uint32_t id, const struct json *limits, struct err *e)
+struct box_session *box_session_open(struct box_keeper *k, uint32_t id, const struct json *limits, int take_files_fd,
+                                     struct err *e)
 {
     const struct box_terms terms = box_terms_from(limits);
-    return box_session_make(k, id, &terms, e);
+    autoclose int files_fd = take_files_fd;
+    struct box_session *s = box_session_make(k, id, &terms, e);
+    if (s)
+        s->files_fd = box_fd_take(&files_fd);
+    return s;
 }
 
-void box_session_hand_out(struct box_session *s, uint32_t id)
+/* Its head stands in an empty folder and has seen nothing: it goes over by itself (folder.py). */
+static int first_files(struct box_session *s)
+{
+    struct err e;
+    autoclose int fd = box_fd_take(&s->files_fd);
+    if (fd < 0 || box_session_mount(s, fd, &e) == 0)
+        return 0;
+    box_session_give_up(s, e.msg);
+    return -1;
+}
+
+void box_session_hand_out(struct box_session *s, uint32_t id, int take_files_fd)
 {
     s->id = id;
+    s->files_fd = take_files_fd;
     s->pooled = false;
     s->opened_us = box_now_us();
     s->opening = true;
@@ -463,11 +538,11 @@ void box_session_hand_out(struct box_session *s, uint32_t id)
 
 void box_session_opened(struct box_session *s)
 {
+    if (!s->opening || first_files(s) < 0)
+        return;
     const struct box_answer a = {
         .verdict = "ok", .state = "lost", .peak_bytes = -1, .took_us = box_now_us() - s->opened_us
     };
-    if (!s->opening)
-        return;
     s->opening = false;
     box_answer(s, &a);
 }

@@ -80,11 +80,12 @@ struct box_request {
     uint8_t type;
     bool started;
     uint32_t number; /* of a cell */
+    bool unpacks;    /* the files it makes are no results */
     bool moves;      /* it changes the variables: afterwards the session is at another place */
     bool judged;     /* its run is dead and end, with said, is its answer but for the state */
     struct box_answer end;
     char said[320];
-    bool to_previous; /* BOX_BACK without a cell */
+    bool to_previous; /* BOX_BACK without a cell; with fd: and other files */
     uint32_t back_to;
     struct str body;
     int64_t timeout_ms, grace_ms;
@@ -120,6 +121,9 @@ struct box_session {
     struct box_source *init_src, *init_end_src;
     pid_t init_pid;
     int data_fd;
+    int upper_fd;      /* where its changes lie when /mnt/data is an overlay; else -1 */
+    char missing[200]; /* files that did not fit into the box, not yet told */
+    int files_fd;      /* the daemon's folder, until it is mounted; else -1 */
     struct box_head head;
     struct box_request request;
     struct box_part incoming; /* a request whose frames have not all come */
@@ -151,13 +155,14 @@ struct box_session {
 
 /* ---- life (box_session.c) ---- */
 /* Makes one, which answers (as to BOX_OPEN) when its head is ready, or why it will never be. NULL: it failed at once, and the
- * caller has to answer. limits is an object or NULL. */
-struct box_session *box_session_open(struct box_keeper *k, uint32_t id, const struct json *limits, struct err *e);
+ * caller has to answer. limits is an object or NULL. take_files_fd: the folder that /mnt/data begins with, or -1. */
+struct box_session *box_session_open(struct box_keeper *k, uint32_t id, const struct json *limits, int take_files_fd,
+                                     struct err *e);
 /* The same on terms that are checked; id 0: for the pool, and nobody is told. */
 struct box_session *box_session_make(struct box_keeper *k, uint32_t id, const struct box_terms *terms, struct err *e);
 struct box_terms box_terms_from(const struct json *limits);
 /* It waited in the pool and becomes that session: BOX_OPEN is answered, now or when it is ready. */
-void box_session_hand_out(struct box_session *s, uint32_t id);
+void box_session_hand_out(struct box_session *s, uint32_t id, int take_files_fd);
 /* Its head is ready: BOX_OPEN is answered, if that waits. */
 void box_session_opened(struct box_session *s);
 void box_session_close(struct box_session *s);
@@ -179,6 +184,8 @@ void box_session_tick(struct box_session *s, int64_t now_ms);
 void box_session_stall(struct box_session *s, bool stalled);
 /* The only writer of the state. */
 void box_session_enter(struct box_session *s, enum box_state state, int64_t due_ms);
+/* Mounts /mnt/data anew over that folder, for a box in which nothing runs. -1: it could not be. */
+must_check int box_session_mount(struct box_session *s, int files_fd, struct err *e);
 /* Kill all but init and copies; then a verdict and another head. */
 void box_session_sweep(struct box_session *s);
 /* The box can't go on: whoever waits is told, and it is taken down. */
@@ -234,7 +241,10 @@ void box_answer_closed(struct box_keeper *k, uint32_t session);
 void box_answer_check(struct box_keeper *k, uint32_t request, const char *why);
 /* The verdict of a request whose run is dead; why (of size n) in words. */
 const char *box_verdict(const struct box_session *s, const struct box_usage *used, int *signo, char *why, size_t n);
+/* What changed in /mnt/data since the last look; told only if send. */
 void box_answer_files(struct box_session *s, bool send);
+/* Where that is looked for, and opened. */
+int box_files_fd(const struct box_session *s);
 /* A cell may have closed its folder to everybody: it is opened to its owner again. */
 void box_session_mend_folder(const struct box_session *s);
 int64_t box_now_us(void);

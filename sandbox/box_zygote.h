@@ -40,6 +40,7 @@ enum { BOX_INIT_CONTROL = 3, BOX_INIT_PROC = 4, BOX_HEAD_CONTROL = 3 };
 /* Where things are inside a box. */
 #define BOX_SUPPORT  "/opt/sandbook"
 #define BOX_DATA     "/mnt/data"
+#define BOX_MOUNTS   "/mnt" /* read-only; holds BOX_DATA and nothing else */
 #define BOX_PYTHON   "/usr/bin/python3"
 #define BOX_INNER_ID 1000
 #endif

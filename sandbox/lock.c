@@ -271,7 +271,7 @@ static int landlock_rules(long rules, uint64_t all)
         { "/dev", look | FS_WRITE_FILE },
         { "/dev/shm", own & ~(uint64_t)FS_EXECUTE },
         { "/tmp", own & ~(uint64_t)FS_EXECUTE },
-        { BOX_DATA, own },
+        { BOX_MOUNTS, own }, /* whatever is mounted at BOX_DATA now or later */
     };
     for (size_t i = 0; i < sizeof allow / sizeof *allow; i++) {
         int r = landlock_allow(rules, allow[i].path, allow[i].rights & all);

@@ -23,6 +23,7 @@ import warnings
 from collections.abc import Callable
 
 from . import copies_gone, copies_mend, frames
+from .folder import Folder
 from .streams import Streams
 
 __builtins__ = dict(vars(builtins))
@@ -142,8 +143,8 @@ def _twice(then: Callable[[], None]) -> bool:
 
 
 class Copies:
-    def __init__(self, channel: frames.Channel, streams: Streams, namespace: dict):
-        self._channel, self._streams, self._namespace = channel, streams, namespace
+    def __init__(self, channel: frames.Channel, streams: Streams, namespace: dict, folder: Folder):
+        self._channel, self._streams, self._namespace, self._folder = channel, streams, namespace, folder
         self._notes: list[str] = []
 
     def take_notes(self) -> list[str]:
@@ -181,6 +182,7 @@ class Copies:
         name = ctypes.create_string_buffer(16)
         _prctl(_GET_NAME, name, 0, 0, 0)
         files.give_up(files.special + gone.unsafe_files(files.offsets))
+        self._folder.leave()
         _setsid()
         _prctl(_SET_NAME, NAME, 0, 0, 0)
         _prctl(_SET_DUMPABLE, 0, 0, 0, 0)
@@ -214,6 +216,7 @@ class Copies:
         self._streams.replace(out, err)
         for fd in request.fds:
             _close(fd)
+        self._folder.come_back()
         files.put_back()
         notes = gone.notes + gone.mend() + copies_mend.mend()
         tell = frames.decode(request.payload).get("tell") is True

@@ -21,6 +21,7 @@ from . import audit, errors, frames, ops
 from .cell import Cell, current
 from .copies import Copies
 from .figures import figures
+from .folder import Folder
 from .gallery import Gallery
 from .gate import Gate, close_signals, open_signals
 from .mend import Mender
@@ -44,7 +45,8 @@ class Head:
         self._shell = shell()
         self._shell.after_code = self._mend
         self._gallery = figures.gallery = Gallery(data_dir)
-        self._copies = Copies(channel, self._streams, self._shell.user_ns)
+        self._folder = Folder(data_dir)
+        self._copies = Copies(channel, self._streams, self._shell.user_ns, self._folder)
         self._poll = select.poll()
         self._poll.register(channel.fileno(), select.POLLIN)
         self._orders: dict[int, Callable[[], None]] = {frames.REHEARSE: self._rehearse, frames.OWN: _fresh_randomness}
@@ -92,6 +94,7 @@ class Head:
             raise frames.ProtocolError(f"frame type {request.type}")
         spec = frames.decode(request.payload)
         try:
+            self._folder.settle()
             return answer(spec, request.fds)
         except frames.ProtocolError:
             raise

@@ -3,6 +3,7 @@
 The keeper is build/keeper/sandbook-box (SANDBOOK_BOX overrides) with build/keeper/box as support (SANDBOOK_BOX_SUPPORT) and
 the cached image that sandbox/image/build names (SANDBOOK_IMAGE).
 """
+import contextlib
 import json
 import os
 import shutil
@@ -21,6 +22,7 @@ MAGIC, VERSION, MORE, FRAME_MAX = 0x314B4253, 1, 1, 64 << 10
 OPEN, CELL, CALL, PUT, CANCEL, CLOSE, CHECK, RESET, BACK, CHECKPOINT, RESTORE = range(1, 12)
 READY, OUTPUT, FILE, CLAIM, DONE, NOTE = range(32, 38)
 POOL, PIN = 16, 17
+GONE, KEPT_OUT = 40, 41
 HELLO = 96
 UID_BASE = 700000
 MIB = 1 << 20
@@ -96,6 +98,7 @@ class Answer:
 
     def __init__(self):
         self.out, self.err, self.claim_text, self.files, self.notes, self.done = b"", b"", b"", {}, [], None
+        self.gone, self.kept_out = [], {}
         self.ms = 0.0
 
     def take(self, kind, payload, fds):
@@ -107,6 +110,11 @@ class Answer:
         elif kind == FILE:
             with open(fds[0], "rb") as f:
                 self.files[json.loads(payload)["path"]] = f.read(MIB)
+        elif kind == GONE:
+            self.gone.append(json.loads(payload)["path"])
+        elif kind == KEPT_OUT:
+            what = json.loads(payload)
+            self.kept_out[what["path"]] = what["why"]
         elif kind == CLAIM:
             self.claim_text += payload
         elif kind == NOTE:
@@ -245,13 +253,23 @@ class Keeper:
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
 
+@contextlib.contextmanager
+def folder(path):
+    fds = [os.open(path, os.O_RDONLY | os.O_DIRECTORY)] if path else []
+    yield fds
+    for fd in fds:
+        os.close(fd)
+
+
 class Session:
     def __init__(self, keeper, number):
         self.keeper, self.id, self.cells = keeper, number, 0
 
-    def start(self, **limits):
+    def start(self, files=None, **limits):
+        """files: a folder that /mnt/data begins with."""
         wanted = {"memory_bytes": 512 * MIB, "disk_bytes": 64 * MIB, "pids": 128, "cpu_pct": 200, "copies": 8} | limits
-        self.keeper.send(OPEN, self.id, 0, wanted)
+        with folder(files) as fds:
+            self.keeper.send(OPEN, self.id, 0, wanted, fds)
         return self.keeper.answer(self.id, 0)
 
     def begin(self, kind, payload, fds=()):
@@ -290,9 +308,10 @@ class Session:
     def reset(self):
         return self.keeper.answer(self.id, self.begin(RESET, b""))
 
-    def back(self, cell=None):
-        """To the state after that cell; None: before the last one."""
-        return self.keeper.answer(self.id, self.begin(BACK, {} if cell is None else {"cell": cell}))
+    def back(self, cell=None, files=None):
+        """To the state after that cell; None: before the last one. files: a folder, /mnt/data becomes that."""
+        with folder(files) as fds:
+            return self.keeper.answer(self.id, self.begin(BACK, {} if cell is None else {"cell": cell}, fds))
 
     def pin(self, cell, pinned=True):
         """The state after that cell stays although newer ones come; or no longer."""

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include "box_collect.h"
 #include "box_proto.h"
+#include "str.h"
 
 static char dir[64];
 static int dir_fd;
@@ -74,11 +75,18 @@ static void only_plain_files_are_listed(void **state)
     make(".hidden", "h");
     make("bad\nname", "n");
     make("\xff", "n");
-    box_list(&l, dir_fd);
-    assert_int_equal(l.n, 2);
+    box_list(&l, dir_fd, 0);
+    assert_int_equal(l.n, 4);
     assert_string_equal(l.v[0].path, "b");
-    assert_string_equal(l.v[1].path, "d/a");
+    assert_string_equal(l.v[1].path, "bad name");
+    assert_int_equal(l.v[1].kind, BOX_IS_REFUSED);
+    assert_string_equal(l.v[2].path, "d/a");
+    assert_string_equal(l.v[3].path, "\xef\xbf\xbd");
+    assert_string_equal(l.v[3].why, "its name is not valid UTF-8");
     assert_false(l.cut);
+    box_list(&l, dir_fd, BOX_LIST_HIDDEN);
+    assert_int_equal(l.n, 5);
+    assert_string_equal(l.v[0].path, ".hidden");
     box_listing_clear(&l);
 }
 
@@ -91,7 +99,7 @@ static void the_listing_is_capped(void **state)
         (void)snprintf(name, sizeof name, "f%d", i);
         make(name, "");
     }
-    box_list(&l, dir_fd);
+    box_list(&l, dir_fd, 0);
     assert_int_equal(l.n, BOX_ENTRIES_MAX);
     assert_true(l.cut);
     box_listing_clear(&l);
@@ -106,12 +114,24 @@ static void depth_is_capped(void **state)
         strcat(path, i ? "/d" : "d");
         assert_int_equal(mkdirat(dir_fd, path, 0755), 0);
     }
-    make("d/d/d/d/d/d/d/d/in", "");
-    make("d/d/d/d/d/d/d/d/d/out", "");
-    box_list(&l, dir_fd);
-    assert_int_equal(l.n, 1);
-    assert_true(l.cut);
+    for (int at = BOX_DEPTH_MAX + 1; at >= BOX_DEPTH_MAX; at--) {
+        path[2 * at - 1] = '\0';
+        autofree char *file = xasprintf("%s/file", path);
+        make(file, "");
+    }
+    box_list(&l, dir_fd, 0);
+    assert_int_equal(l.n, 2);
+    assert_int_equal(l.v[0].kind, BOX_IS_REFUSED); /* the folder that is too deep */
+    assert_int_equal(strlen(l.v[0].path), 2 * BOX_DEPTH_MAX + 1);
+    assert_int_equal(l.v[1].kind, BOX_IS_FILE);
+    assert_false(l.cut);
     box_listing_clear(&l);
+}
+
+static void tell(void *ud, const struct box_entry *x)
+{
+    static const char marks[BOX_KINDS] = { [BOX_IS_FILE] = '+', [BOX_IS_GONE] = '-', [BOX_IS_REFUSED] = '!' };
+    str_printf(ud, "%c%s ", marks[x->kind], x->path);
 }
 
 static void changes_are_seen(void **state)
@@ -120,16 +140,89 @@ static void changes_are_seen(void **state)
     struct box_listing before = { 0 }, after = { 0 };
     make("same", "1");
     make("grown", "1");
-    box_list(&before, dir_fd);
+    make("gone", "1");
+    make("bad\n", "1");
+    box_list(&before, dir_fd, 0);
     make("grown", "22");
     make("new", "3");
-    box_list(&after, dir_fd);
-    assert_int_equal(after.n, 3);
-    assert_true(box_entry_is_new(&before, &after.v[0]));  /* grown */
-    assert_true(box_entry_is_new(&before, &after.v[1]));  /* new */
-    assert_false(box_entry_is_new(&before, &after.v[2])); /* same */
+    assert_int_equal(unlinkat(dir_fd, "gone", 0), 0);
+    box_list(&after, dir_fd, 0);
+    AUTO(str_clear) struct str told = STR_INIT(1000);
+    box_compare(&before, &after, tell, &told);
+    assert_string_equal(str_peek(&told), "-gone +grown +new ");
+    box_listing_know(&before, dir_fd, "new");
+    box_listing_know(&before, dir_fd, "grown");
+    box_listing_know(&before, dir_fd, "none");
+    str_clear(&told);
+    box_compare(&before, &after, tell, &told);
+    assert_string_equal(str_peek(&told), "-gone ");
+    after.cut = true; /* then what is missing is no proof */
+    str_clear(&told);
+    box_compare(&before, &after, tell, &told);
+    assert_string_equal(str_peek(&told), "");
     box_listing_clear(&before);
     box_listing_clear(&after);
+}
+
+static struct box_entry entry(char *path, enum box_kind kind, uint64_t ino)
+{
+    return (struct box_entry){ .path = path, .kind = kind, .ino = ino };
+}
+
+static void whiteouts_are_told_once(void **state)
+{
+    (void)state;
+    struct box_listing before = { 0 }, after = { 0 };
+    char a[] = "a", d[] = "d", in_d[] = "d/x";
+    const struct box_entry first[] = { entry(a, BOX_IS_FILE, 1), entry(d, BOX_IS_GONE, 2) };
+    const struct box_entry second[] = { entry(d, BOX_IS_GONE, 3), entry(in_d, BOX_IS_FILE, 4),
+                                        entry(a, BOX_IS_GONE, 2) };
+    for (size_t i = 0; i < countof(first); i++)
+        box_listing_add(&before, &first[i]);
+    for (size_t i = 0; i < countof(second); i++)
+        box_listing_add(&after, &second[i]);
+    box_listing_sort(&before);
+    box_listing_sort(&after);
+    AUTO(str_clear) struct str told = STR_INIT(1000);
+    box_compare(&before, &after, tell, &told);
+    assert_string_equal(str_peek(&told), "-a +d/x ");
+    box_listing_clear(&before);
+    box_listing_clear(&after);
+}
+
+static void what_is_met_is_judged(void **state)
+{
+    static const struct {
+        struct box_seen seen;
+        unsigned flags;
+        enum box_kind kind;
+        const char *path;
+    } cases[] = {
+        { { "", "a", 0, S_IFREG, 0 }, 0, BOX_IS_FILE, "a" },
+        { { "d/", "a", 1, S_IFREG, 0 }, 0, BOX_IS_FILE, "d/a" },
+        { { "", ".a", 0, S_IFREG, 0 }, 0, BOX_IS_NOTHING, NULL },
+        { { "", ".a", 0, S_IFREG, 0 }, BOX_LIST_HIDDEN, BOX_IS_FILE, ".a" },
+        { { "", "a", 0, S_IFLNK, 0 }, 0, BOX_IS_NOTHING, NULL },
+        { { "", "a", 0, S_IFIFO, 0 }, BOX_LIST_UPPER, BOX_IS_NOTHING, NULL },
+        { { "", "a", 0, S_IFCHR, 0 }, 0, BOX_IS_NOTHING, NULL },
+        { { "", "a", 0, S_IFCHR, 0 }, BOX_LIST_UPPER, BOX_IS_GONE, "a" },
+        { { "", ".a", 0, S_IFCHR, 0 }, BOX_LIST_UPPER, BOX_IS_GONE, ".a" },
+        { { "", "a", 0, S_IFCHR, 259 }, BOX_LIST_UPPER, BOX_IS_NOTHING, NULL },
+        { { "", "\xff", 0, S_IFCHR, 0 }, BOX_LIST_UPPER, BOX_IS_NOTHING, NULL },
+        { { "", "..", 0, S_IFREG, 0 }, BOX_LIST_HIDDEN, BOX_IS_REFUSED, ".." },
+        { { "", "a/b", 0, S_IFREG, 0 }, 0, BOX_IS_REFUSED, "a/b" },
+        { { "d/", "\t\xff", 1, S_IFREG, 0 }, 0, BOX_IS_REFUSED, "d/ \xef\xbf\xbd" },
+        { { "", "d", BOX_DEPTH_MAX - 1, S_IFDIR, 0 }, 0, BOX_IS_FOLDER, "d" },
+        { { "", "d", BOX_DEPTH_MAX, S_IFDIR, 0 }, 0, BOX_IS_REFUSED, "d" },
+    };
+    (void)state;
+    for (size_t i = 0; i < countof(cases); i++) {
+        char path[BOX_PATH_MAX + 1] = "";
+        const char *why = NULL;
+        assert_int_equal(box_judge(&cases[i].seen, cases[i].flags, path, &why), cases[i].kind);
+        assert_string_equal(path, cases[i].path ? cases[i].path : "");
+        assert_int_equal(why != NULL, cases[i].kind == BOX_IS_REFUSED);
+    }
 }
 
 static void opening_follows_nothing(void **state)
@@ -196,6 +289,8 @@ int main(void)
         TEST(the_listing_is_capped),
         TEST(depth_is_capped),
         TEST(changes_are_seen),
+        TEST(whiteouts_are_told_once),
+        TEST(what_is_met_is_judged),
         TEST(opening_follows_nothing),
         TEST(putting_replaces_and_follows_nothing),
     };
