@@ -25,6 +25,7 @@ struct artifact {
     int width, height;     /* figures only, pixels */
     char *title, *summary; /* figures only; may be NULL. summary: what is drawn, in words, for a model without eyes */
     bool shown;            /* files only: a picture that the code saved of a figure which is among the figures anyway */
+    char *box_name;        /* files only: its path below /mnt/data where that is not name, which is fit for people; else NULL */
 };
 
 struct artifacts {
@@ -51,6 +52,8 @@ struct cell {
     struct artifacts figures, files;
     struct cell_finding *findings;
     size_t finding_n;
+    char **gone; /* paths below /mnt/data: files that went, folders with all that was in them */
+    size_t gone_n;
     char **notes; /* for the model and the log: "pip is not available ..." */
     size_t note_n;
     char *why; /* what killed it, in words with limit and peak; NULL when nothing did */
@@ -59,6 +62,10 @@ struct cell {
 };
 
 void cell_init(struct cell *c);
+/* How a note begins that says what could not be kept, and why: the person is told these, too. */
+#define CELL_NOT_KEPT "not kept: "
+/* Adds a note, scrubbed and cut; text need not be anything. */
+void cell_add_note(struct cell *c, const char *text);
 void cell_clear(struct cell *c);
 const char *cell_status_name(enum cell_status s);
 const char *cell_state_name(enum cell_state s);

@@ -61,6 +61,7 @@
     X("box",      "min_tier",         STR,    min_tier,           "T1",      "T0 all layers, T1 without delegated cgroups; less is never served") \
     X("box",      "uid_base",         INT,    uid_base,           "2000000", "as root: first of 65,536 user ids that nobody else uses; else /etc/subuid or the own id") \
     X("files",    "upload_max",       SIZE,   upload_max_bytes,   "100M",    "one uploaded file")                   \
+    X("files",    "session_max",      SIZE,   session_max_bytes,  "2G",      "all files of one session, with their versions") \
     X("files",    "archive_max",      SIZE,   archive_max_bytes,  "200M",    "what one archive may unpack to")      \
     X("files",    "archive_entries",  INT,    archive_entries,    "1000",    "files in one archive")                \
     X("files",    "result_max",       SIZE,   result_max_bytes,   "3M",      "one picture shown inline")            \

@@ -15,6 +15,9 @@ struct box;
 struct box_limits {
     int64_t memory_bytes, disk_bytes;
     int pids, cpus;
+    /* Folder (open for reading, borrowed for the box's life) whose files /mnt/data begins with, and which nobody changes
+     * meanwhile; 0: none. Only where sandbox_ops.lays_files. */
+    int files_fd;
 };
 
 enum box_op {
@@ -24,7 +27,8 @@ enum box_op {
     BOX_OP_VARS,   /* reply = {"vars":[{"name","type","detail"}]} */
     BOX_OP_RESET,  /* a new interpreter, files stay */
     /* number: variables become what they were after that cell, files stay. UNDO with number 0: before the last cell; BRANCH
-     * with number 0: a new interpreter. The state that was left can be gone back to as well, for a while: box.copies says how
+     * with number 0: a new interpreter. BRANCH with fd (borrowed until done; -1: none) of a folder as box_limits.files_fd:
+     * /mnt/data becomes its files, and no others. The state that was left can be gone back to as well, for a while: box.copies says how
      * many are kept. reply = {"state":"rolled_back","cell":N,"notes":["the thread pool `ex` is gone"]}; ERR_REFUSED when that
      * state is not there any more, with the cells that are, in words */
     BOX_OP_UNDO,
@@ -68,6 +72,7 @@ struct box_events {
 
 struct sandbox_ops {
     const char *name;
+    bool lays_files; /* a box can begin with a folder of files; else each is put */
     /* Returns at once; ready() comes on the loop: e NULL when boxes can be opened, else ERR_CONFIG with what the machine lacks and
      * how to mend it, or ERR_SANDBOX. */
     must_check int (*start)(struct sandbox **out, struct loop *l, const struct conf *c,
@@ -94,6 +99,8 @@ struct sandbox_ops {
     /* Everything that was inside is gone, files too (the keeper died and the box will be a new one): put the files again
      * before the next cell. False again once a request has ended well. The next cell's state says "lost" in any case. */
     bool (*lost)(const struct box *b);
+    /* For a box that is lost: the folder that the next one begins with. */
+    void (*refit)(struct box *b, int files_fd);
 };
 extern const struct sandbox_ops sandbox_native, sandbox_fake;
 

@@ -5,7 +5,8 @@
  * "no space left" is named as such.
  *
  *   data_dir/sandbook.db             inbox outbox sessions turns cells files checkpoints usage
- *   data_dir/sessions/<id>/files/    what people sent, one folder a file id: <file id>/<name>
+ *   data_dir/sessions/<id>/files/    versions of files, one folder a file id: <file id>/<name>
+ *   data_dir/sessions/<id>/box/      links to them, as boxes begin with them; made anew for each
  *   data_dir/sessions/<id>/out/      what cells made
  *   data_dir/sessions/<id>/checkpoints/   variables of sessions, sealed with data_dir/checkpoint.key
  */
@@ -66,27 +67,66 @@ must_check int store_session_base(struct store *s, const char *id, int cell, str
 /* data_dir/sessions/<id>/out, open as O_PATH|O_DIRECTORY (caller closes) and as text (caller frees). */
 must_check int store_session_out(struct store *s, const char *id, int *fd, char **path, struct err *e);
 
-/* ---- files people sent ---- */
+/* ---- files: what people sent and what cells made ----
+ * A version is never changed. What a cell writes over, or deletes, stays as the version before it.
+ *
+ * A session's cells are a tree: each branch begins after a cell of another line and has files of its own, those that were there
+ * after that cell and what its own cells make of them. What people sent is there on every line. Versions are counted over all
+ * lines, so a line may lack some numbers. */
 struct file_row {
     int64_t id;
-    char *name;                  /* NFC, unique among the newest of the session */
-    char *path;                  /* on the host */
+    char *name;                  /* NFC when a person sent it; else the path below /mnt/data as the box has it */
+    char *path;                  /* on the host; of what is gone nothing is there */
     char *profile;               /* JSON array as docs/profile.md, or NULL: not profiled yet */
     int64_t bytes, version, seq; /* version counts per name from 1; seq: the inbox item that brought it */
+    int cell;                    /* that made or deleted it; 0: a person sent it */
+    bool gone;                   /* this version is that it was deleted */
 };
 void file_row_clear(struct file_row *r);
 struct file_offer {
     const char *name; /* NFC, no '/' */
     int64_t seq;      /* the inbox item that brings it */
     int fd;           /* read from where it stands to its end; stays the caller's */
-    int64_t max_bytes;
+    int64_t max_bytes, max_total; /* of it; of all files of the session, 0: no limit */
 };
-/* Into the session, whole or not at all; ERR_DATA past max_bytes. Same name again: next version. */
+/* Into the session, whole or not at all; ERR_DATA past max_bytes, ERR_LIMIT past max_total. Same name again: next version. */
 must_check int store_file_add(struct store *s, const char *session, const struct file_offer *offer,
                               struct file_row *out, struct err *e);
 must_check int store_file_profile(struct store *s, int64_t file, const char *profile_json, struct err *e);
-/* All files, oldest first (newest version of a name is last). Caller clears each and frees the array. */
+struct file_made {
+    const char *name; /* path below /mnt/data */
+    const char *path; /* where it lies, whole and synced; it is linked where possible, and must not be written to again */
+    int cell;
+    int64_t max_total;
+};
+/* The next version of that name; the newest, when that is just the same. To make room under max_total the oldest versions go
+ * that cells made and that are not the newest; ERR_LIMIT when that is not enough. */
+struct file_version {
+    int64_t file, version; /* file: its id */
+    bool fresh;            /* false: nothing had changed */
+};
+must_check int store_file_made(struct store *s, const char *session, const struct file_made *made,
+                               struct file_version *out, struct err *e);
+/* That name, and all below it, is gone since that cell. */
+must_check int store_file_gone(struct store *s, const char *session, const char *name, int cell, struct err *e);
+/* All files of the line that the session is on, oldest first (newest version of a name is last). Caller clears each and
+ * frees the array. */
 must_check int store_files(struct store *s, const char *session, struct file_row **out, size_t *n, struct err *e);
+/* The same as it was after that cell, and what people sent since: what a branch from there begins with. */
+must_check int store_files_after(struct store *s, const char *session, int cell, struct file_row **out, size_t *n,
+                                 struct err *e);
+/* From here on, the cells from `next` on are a new line that begins after that cell. */
+must_check int store_branch(struct store *s, const char *session, int cell, int next, struct err *e);
+
+/* A folder for a box to begin with: versions under the names they have there, linked, not copied. */
+struct file_link {
+    const char *path, *name; /* on the host; below /mnt/data */
+};
+/* *fd: open for reading, the caller's. alone: no box of the session is left that has an earlier one. */
+must_check int store_files_lay(struct store *s, const char *session, const struct file_link *links, size_t n, bool alone,
+                               int *fd, struct err *e);
+/* No box of the session is left. */
+void store_files_unlay(struct store *s, const char *session);
 
 /* ---- turns and cells: the notebook ---- */
 struct turn_row {

@@ -128,6 +128,10 @@ static void went_back(struct box_session *s, uint32_t was)
         .peak_bytes = -1,
         .took_us = box_now_us() - r->started_us,
     };
+    if (!there && r->refitted) { /* variables of one state over files of another */
+        box_session_give_up(s, "the branch could not be woken");
+        return;
+    }
     if (!there) {
         (void)snprintf(why, sizeof why, "the copy after cell %u could not be woken; variables are as after cell %u",
                        (unsigned)r->back_to, (unsigned)cell);

@@ -126,6 +126,7 @@ static int other_files(struct box_session *s)
     struct err e;
     int fd = box_fd_take(&s->request.fd), r = box_session_mount(s, fd, &e);
     (void)close(fd);
+    s->request.refitted = r == 0;
     if (r < 0)
         box_session_give_up(s, e.msg);
     return r;

@@ -82,6 +82,7 @@ struct box_request {
     uint32_t number; /* of a cell */
     bool unpacks;    /* the files it makes are no results */
     bool moves;      /* it changes the variables: afterwards the session is at another place */
+    bool refitted;   /* /mnt/data is the one that came with it */
     bool judged;     /* its run is dead and end, with said, is its answer but for the state */
     struct box_answer end;
     char said[320];

@@ -90,6 +90,7 @@ static const struct range conf_ranges[] = {
     /* Below 65536 live the machine's own users; the whole range must fit into 32 bits, whose last id means "none". */
     RANGE(conf, uid_base, 65536, 4294901759, "65536 to 4294901759"),
     RANGE(conf, upload_max_bytes, KIB, 1024 * GIB, "1K to 1024G"),
+    RANGE(conf, session_max_bytes, MIB, 1024 * GIB, "1M to 1024G"),
     RANGE(conf, archive_max_bytes, KIB, 1024 * GIB, "1K to 1024G"),
     RANGE(conf, archive_entries, 1, 1000000, "1 to 1000000"),
     RANGE(conf, result_max_bytes, KIB, GIB, "1K to 1G"),

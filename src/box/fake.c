@@ -454,6 +454,12 @@ static const struct json *fake_report(const struct sandbox *s)
     return s->report;
 }
 
+static void fake_refit(struct box *b, int files_fd)
+{
+    (void)b;
+    (void)files_fd;
+}
+
 const struct sandbox_ops sandbox_fake = {
     .name = "fake",
     .start = fake_start,
@@ -465,4 +471,5 @@ const struct sandbox_ops sandbox_fake = {
     .cancel = fake_cancel,
     .close = fake_close,
     .lost = fake_lost,
+    .refit = fake_refit,
 };

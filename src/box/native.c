@@ -535,6 +535,7 @@ static const struct json *native_report(const struct sandbox *s)
 
 const struct sandbox_ops sandbox_native = {
     .name = "native",
+    .lays_files = true,
     .start = native_start,
     .stop = native_stop,
     .report = native_report,
@@ -544,4 +545,5 @@ const struct sandbox_ops sandbox_native = {
     .cancel = native_cancel,
     .close = native_close,
     .lost = native_lost,
+    .refit = native_refit,
 };

@@ -72,8 +72,8 @@ struct request {
     struct output printed[2];
     struct delivered *files;
     size_t file_n, file_cap;
-    char **notes;
-    size_t note_n, note_cap;
+    char **notes, **gone;
+    size_t note_n, note_cap, gone_n, gone_cap;
     char *claim;
     size_t claim_n;
     struct outflow flow; /* BOX_OP_CHECKPOINT */
@@ -109,6 +109,7 @@ void native_close(struct box *b);
 bool native_lost(const struct box *b);
 /* What BOX_OPEN and BOX_POOL have in common. */
 void native_terms(struct json *o, const struct box_limits *lim, int64_t copies);
+void native_refit(struct box *b, int files_fd);
 /* The keeper is up: open what waits. */
 void boxes_up(struct sandbox *s);
 /* The keeper is gone: boxes are lost; requests that it had, or all, end with *why. The sandbox may be stopped on return. */

@@ -38,6 +38,9 @@ static void request_clear(struct request *r)
     for (size_t i = 0; i < r->note_n; i++)
         free(r->notes[i]);
     free(r->notes);
+    for (size_t i = 0; i < r->gone_n; i++)
+        free(r->gone[i]);
+    free(r->gone);
     *r = (struct request){ .fd = -1, .flow = OUTFLOW_INIT };
 }
 
@@ -91,11 +94,13 @@ static void end_with_cell(struct box *b, const struct verdict *v)
         .printed = { &r.printed[0], &r.printed[1] },
         .files = r.files,
         .file_n = r.file_n,
+        .gone = r.gone,
+        .gone_n = r.gone_n,
         .notes = r.notes,
         .note_n = r.note_n,
     };
-    r.notes = NULL;
-    r.file_n = r.note_n = 0;
+    r.notes = r.gone = NULL;
+    r.file_n = r.note_n = r.gone_n = 0;
     struct cell c;
     cell_from_account(&c, &a);
     if (b->tell_lost) {
@@ -159,7 +164,7 @@ static int back_reply(struct json **out, const struct verdict *v, const struct r
         return err_set(e, ERR_REFUSED, "%s", v->why && *v->why ? v->why : "no reason given");
     if (verdict_error(v, e) < 0 || parse_reply(&claim, r, e) < 0)
         return -1;
-    *out = reply_from_back(v, claim);
+    *out = reply_from_back(v, claim, r->fd >= 0);
     return 0;
 }
 
@@ -308,7 +313,7 @@ static void box_begin(struct box *b)
     json_print(&s, o);
     b->session = ++b->s->last_session;
     b->life = LIFE_OPENING;
-    if (send_frame(b, BOX_OPEN, str_peek(&s), s.len, -1, &e) == 0)
+    if (send_frame(b, BOX_OPEN, str_peek(&s), s.len, b->lim.files_fd > 0 ? b->lim.files_fd : -1, &e) == 0)
         return;
     b->life = LIFE_NONE;
     if (b->r.active)
@@ -345,7 +350,7 @@ int native_ask(struct box *b, const struct box_request *r, const struct box_even
         .active = true,
         .op = r->op,
         .number = r->number,
-        .fd = r->op == BOX_OP_PUT || r->op == BOX_OP_RESTORE ? r->fd : -1,
+        .fd = r->op == BOX_OP_PUT || r->op == BOX_OP_RESTORE || r->op == BOX_OP_BRANCH ? r->fd : -1,
         .timeout_ms = limit_ms(b->s, r),
         .audit = b->s->audit,
         .ev = *ev,
@@ -428,6 +433,11 @@ bool native_lost(const struct box *b)
     return b->lost;
 }
 
+void native_refit(struct box *b, int files_fd)
+{
+    b->lim.files_fd = files_fd;
+}
+
 void boxes_up(struct sandbox *s)
 {
     for (struct box *b = s->boxes; b; b = b->next)
@@ -492,7 +502,7 @@ static void copy_done(struct box *b)
 static void copy_failed(struct box *b, const char *path, const struct err *e)
 {
     log_warn("file_not_delivered", KV_S("path", path), KV_E(e));
-    note(&b->r, xasprintf("%s was not delivered: %s", path, e->msg));
+    note(&b->r, xasprintf(CELL_NOT_KEPT "%s: %s", path, e->msg));
     copy_end(b);
 }
 
@@ -531,7 +541,7 @@ static void on_file(struct box *b, struct wire_msg *m)
     if (b->r.op != BOX_OP_CELL || b->r.file_n >= BOX_ENTRIES_MAX)
         return;
     if (!delivery_path_ok(path)) {
-        note(&b->r, xstrdup("a file was not delivered: its name cannot be used outside of the box"));
+        note(&b->r, xstrdup(CELL_NOT_KEPT "a file whose name cannot be used outside of the box"));
         return;
     }
     int fd = m->fd;
@@ -541,6 +551,35 @@ static void on_file(struct box *b, struct wire_msg *m)
         copy_failed(b, path, &e);
     else
         copy_go(b);
+}
+
+/* {"path"} of BOX_GONE, {"path","why"} of BOX_KEPT_OUT; false: the keeper broke the protocol. */
+static bool path_of(struct box *b, const struct wire_msg *m, struct json **o, const char **path)
+{
+    struct err e = { 0 };
+    if (json_parse(o, m->data, m->n, FILE_JSON_MAX, &e) == 0 && json_str(*o, "path", path, &e) == 0)
+        return true;
+    keeper_broken(b->s, "a file of the keeper has no path");
+    return false;
+}
+
+static void on_gone(struct box *b, const struct wire_msg *m)
+{
+    autojson struct json *o = NULL;
+    const char *path = NULL;
+    struct request *r = &b->r;
+    if (!path_of(b, m, &o, &path) || r->op != BOX_OP_CELL || r->gone_n >= BOX_ENTRIES_MAX || !delivery_path_ok(path))
+        return;
+    r->gone = xgrow(r->gone, &r->gone_cap, r->gone_n + 1, sizeof *r->gone);
+    r->gone[r->gone_n++] = xstrdup(path);
+}
+
+static void on_kept_out(struct box *b, const struct wire_msg *m)
+{
+    autojson struct json *o = NULL;
+    const char *path = NULL;
+    if (path_of(b, m, &o, &path) && b->r.op == BOX_OP_CELL)
+        note(&b->r, xasprintf(CELL_NOT_KEPT "%s: %s", path, json_str_or(o, "why", "")));
 }
 
 static void on_claim(struct request *r, const struct wire_msg *m)
@@ -600,6 +639,8 @@ void box_message(struct sandbox *s, struct wire_msg *m)
     switch (m->type) {
     case BOX_OUTPUT: on_output(b, m); break;
     case BOX_FILE: on_file(b, m); break;
+    case BOX_GONE: on_gone(b, m); break;
+    case BOX_KEPT_OUT: on_kept_out(b, m); break;
     case BOX_CLAIM: on_claim(&b->r, m); break;
     case BOX_DONE: on_done(b, m); break;
     default: keeper_broken(s, "the keeper sent a message of an unknown type"); break;

@@ -35,15 +35,6 @@ static char *clean_or_null(const struct json *obj, const char *key, size_t max)
     return text ? clean(text, max) : NULL;
 }
 
-void cell_add_note(struct cell *c, const char *text)
-{
-    if (c->note_n >= NOTES_MAX)
-        return;
-    size_t cap = c->note_n;
-    c->notes = xgrow(c->notes, &cap, c->note_n + 1, sizeof *c->notes);
-    c->notes[c->note_n++] = clean(text, NOTE_MAX);
-}
-
 static void mebibytes(char out[32], int64_t bytes)
 {
     if (bytes >= INT64_C(1) << 30)
@@ -126,6 +117,7 @@ void delivered_clear(struct delivered *d)
     free(d->file.name);
     free(d->file.title);
     free(d->file.summary);
+    free(d->file.box_name);
     *d = (struct delivered){ 0 };
 }
 
@@ -218,6 +210,8 @@ static struct delivered *delivered_find(const struct account *a, const char *pat
 
 static void move_file(struct artifacts *to, struct delivered *d)
 {
+    if (d->file.name && strcmp(d->file.name, d->box_path) != 0)
+        d->file.box_name = take(d->box_path);
     *artifacts_add(to) = d->file;
     d->file = (struct artifact){ 0 };
     delivered_clear(d);
@@ -365,15 +359,19 @@ void cell_from_account(struct cell *out, struct account *a)
         take_figures(out, a, json_get(claim, "figures"));
     }
     take_rest(out, a, claimed);
+    out->gone = take(a->gone);
+    out->gone_n = a->gone_n;
     take_notes(out, a);
     judge(out, a, claimed);
 }
 
-struct json *reply_from_back(const struct verdict *v, const struct json *claim)
+struct json *reply_from_back(const struct verdict *v, const struct json *claim, bool own_files)
 {
     struct json *o = json_new_object(), *notes = json_new_array();
     size_t n = 0;
-    json_push(notes, json_new_string("files are as they were: going back changes variables only"));
+    json_push(notes, json_new_string(own_files ? "this branch has files of its own: those that were there after that cell, and "
+                                                 "all that was sent"
+                                               : "files are as they were: going back changes variables only"));
     for (const struct json *x = json_first(json_get(claim, "notes")); x && n < NOTES_MAX; x = json_next(x), n++) {
         autofree char *text = json_type(x) == JSON_STRING ? clean(json_text(x), NOTE_MAX) : NULL;
         if (text)

@@ -51,6 +51,8 @@ struct account {
     const struct output *printed[2];
     struct delivered *files; /* moved into the cell */
     size_t file_n;
+    char **gone; /* paths, checked; moved into the cell */
+    size_t gone_n;
     char **notes; /* ours, moved into the cell */
     size_t note_n;
 };
@@ -58,10 +60,9 @@ struct account {
 /* Not for VERDICT_FAILED. Takes files and notes out of *a; out is initialised here. */
 void cell_from_account(struct cell *out, struct account *a);
 
-/* The reply to going back: {"state","cell","notes"}; claim: the head's own account, may be anything. The caller frees. */
-struct json *reply_from_back(const struct verdict *v, const struct json *claim);
+/* The reply to going back: {"state","cell","notes"}; claim: the head's own account, may be anything. own_files: /mnt/data is another
+ * folder now. The caller frees. */
+struct json *reply_from_back(const struct verdict *v, const struct json *claim, bool own_files);
 
-/* Adds a note, scrubbed and cut; text need not be anything. */
-void cell_add_note(struct cell *c, const char *text);
 void delivered_clear(struct delivered *d);
 #endif

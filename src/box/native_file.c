@@ -114,13 +114,18 @@ static void picture_size(int fd, int *width, int *height)
 
 /* ---- copying ---- */
 
+static int too_large(const struct delivery *d, struct err *e)
+{
+    return err_set(e, ERR_DATA, "it is larger than %" PRId64 " MB, the most that a file may have", d->max_bytes >> 20);
+}
+
 static int open_both(struct delivery *d, struct err *e)
 {
     struct stat st;
     if (fstat(d->src_fd, &st) < 0 || !S_ISREG(st.st_mode))
         return err_set(e, ERR_DATA, "not a regular file");
     if (st.st_size > d->max_bytes) /* only to refuse early; what counts is what is read */
-        return err_set(e, ERR_DATA, "larger than the %" PRId64 " bytes a file may have", d->max_bytes);
+        return too_large(d, e);
     d->tmp_fd =
         openat(d->dir_fd, d->tmp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666); /* the umask decides */
     if (d->tmp_fd < 0)
@@ -163,7 +168,7 @@ static ssize_t copy_chunk(struct delivery *d, struct err *e)
     if (n < 0)
         return err_sys(e, ERR_DATA, errno, "reading");
     if (d->copied + n > d->max_bytes)
-        return err_set(e, ERR_DATA, "larger than the %" PRId64 " bytes a file may have", d->max_bytes);
+        return too_large(d, e);
     if (write_all(d->tmp_fd, buf, (size_t)n) < 0)
         return err_sys(e, ERR_STORE, errno, "writing");
     d->copied += n;

@@ -84,7 +84,7 @@ enum agent_spending { SPEND_FREELY, SPEND_LAST, SPEND_NOTHING }; /* LAST: one mo
 
 struct agent_events {
     void (*progress)(void *ud, const struct agent_progress *p);
-    void (*cell)(void *ud, const char *code, const struct cell *c); /* one cell is over; borrowed */
+    void (*cell)(void *ud, const char *code, struct cell *c); /* one cell is over; borrowed, may be given notes */
     /* Earlier turns up to `noted` are carried by these notes from now on (NULL: no new ones), and those up to `shortened` are sent as
      * transcript_shorten() leaves them: to be done again in later turns. Optional. */
     void (*shortened)(void *ud, const char *notes, int64_t noted, int64_t shortened);

@@ -259,7 +259,7 @@ static void on_cell(void *ud, const struct box_reply *r, const struct err *e)
         box_failed(a, e);
         return;
     }
-    const struct agent_cell *c = keep_cell(a, r->cell);
+    struct agent_cell *c = keep_cell(a, r->cell);
     if (a->ev.cell)
         a->ev.cell(a->ud, c->code, &c->cell);
     if (a->stopped_by) {

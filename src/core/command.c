@@ -43,6 +43,23 @@ static void show(struct request *r, struct str *text)
 
 /* ---- asked of the store ---- */
 
+/* Each version that a person sent, and the newest that a cell made of a name. */
+static void list_file(struct str *text, const struct file_row *rows, size_t n, size_t i)
+{
+    const struct file_row *f = &rows[i];
+    bool newest = true;
+    for (size_t k = i + 1; k < n; k++)
+        newest = newest && strcmp(rows[k].name, f->name) != 0;
+    if (f->cell > 0 && !newest)
+        return;
+    str_printf(text, "- `%s`, v%" PRId64, f->name, f->version);
+    if (!f->gone)
+        str_printf(text, ", %" PRId64 " KB", (f->bytes + 1023) / 1024);
+    if (f->cell > 0)
+        str_printf(text, f->gone ? ", deleted by cell %d" : ", made by cell %d", f->cell);
+    str_putc(text, '\n');
+}
+
 static void run_files(struct request *r, const char *arg)
 {
     struct session *s = r->session;
@@ -56,11 +73,10 @@ static void run_files(struct request *r, const char *arg)
         say(r, WORD_TRY_AGAIN, NULL, NULL);
         return;
     }
-    for (size_t i = 0; i < n; i++) {
-        str_printf(&text, "- `%s`, v%" PRId64 ", %" PRId64 " KB\n", rows[i].name, rows[i].version,
-                   (rows[i].bytes + 1023) / 1024);
+    for (size_t i = 0; i < n; i++)
+        list_file(&text, rows, n, i);
+    for (size_t i = 0; i < n; i++)
         file_row_clear(&rows[i]);
-    }
     free(rows);
     if (n)
         show(r, &text);
@@ -327,7 +343,7 @@ static void ask_box(struct session *s, const struct err *e)
     if (e)
         end_errand(s, NULL, e);
     else if (c->op == BOX_OP_UNDO || c->op == BOX_OP_BRANCH)
-        session_back(s, c->op, ask.number, end_errand);
+        session_back(s, c->op, ask.number, c->op == BOX_OP_BRANCH, end_errand);
     else if (s->hub->parts.sandbox_ops->ask(s->box, &ask, &events, s, &failed) < 0)
         end_errand(s, NULL, &failed);
 }
@@ -364,8 +380,8 @@ static void run_help(struct request *r, const char *arg);
 
 static const struct command commands[] = {
     /* sorted by name */
-    { "branch", "N", NULL, BOX_OP_BRANCH, show_back, "variables as they were after cell N; 0: none",
-      "变量回到第 N 个单元之后；0：清空" },
+    { "branch", "N", NULL, BOX_OP_BRANCH, show_back, "variables and files as they were after cell N, as a branch; 0: no variables",
+      "变量和文件回到第 N 个单元之后，另成分支；0：清空变量" },
     { "code", NULL, run_code, BOX_OP_CELL, NULL, "the programs that were run", "运行过的程序" },
     { "files", NULL, run_files, BOX_OP_CELL, NULL, "the files of this conversation", "这个会话里的文件" },
     { "forget", NULL, run_forget, BOX_OP_CELL, NULL, "forget what was said, keep files and variables",

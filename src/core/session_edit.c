@@ -54,7 +54,7 @@ void session_go_back(struct session *s, void (*then)(struct session *s))
     if (a.base < 0 || a.base == s->base || s->fresh)
         then(s);
     else
-        session_back(s, BOX_OP_BRANCH, a.base, on_back);
+        session_back(s, BOX_OP_BRANCH, a.base, false, on_back);
 }
 
 void session_amend(struct session *s)

@@ -153,6 +153,12 @@ static void refuse_big(struct session *s, struct request *r, const char *name)
     session_notice_words(s, r, WORD_FILE_BIG, name, limit);
 }
 
+static void refuse_full(struct session *s, struct request *r, const char *name)
+{
+    autofree char *limit = xasprintf("%" PRId64 " MB", s->hub->parts.conf->session_max_bytes >> 20);
+    session_notice_words(s, r, WORD_FILES_FULL, name, limit);
+}
+
 /* True when it is in the session now; else the person was told why not. */
 static bool take_file(struct session *s, struct request *r, const struct chat_file *f)
 {
@@ -172,7 +178,11 @@ static bool take_file(struct session *s, struct request *r, const struct chat_fi
         refuse_big(s, r, name);
         return false;
     }
-    const struct file_offer offer = { .name = name, .seq = r->seq, .fd = f->fd, .max_bytes = max };
+    const struct file_offer offer = { .name = name,
+                                      .seq = r->seq,
+                                      .fd = f->fd,
+                                      .max_bytes = max,
+                                      .max_total = s->hub->parts.conf->session_max_bytes };
     const int rc = store_file_add(s->hub->parts.store, s->row.id, &offer, &row, &e);
     file_row_clear(&row);
     if (rc == 0)
@@ -180,6 +190,8 @@ static bool take_file(struct session *s, struct request *r, const struct chat_fi
     log_warn("file_not_taken", KV_S("session", s->row.id), KV_E(&e));
     if (e.kind == ERR_DATA)
         refuse_big(s, r, name);
+    else if (e.kind == ERR_LIMIT)
+        refuse_full(s, r, name);
     else
         session_notice_words(s, r, WORD_FILE_STORE, name, NULL);
     return false;

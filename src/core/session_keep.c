@@ -260,8 +260,12 @@ static void back_done(struct session *s, const struct json *reply, const struct 
 {
     session_back_fn *done = s->back_done;
     s->back_done = NULL;
-    if (reply)
-        went_back(s, (int)json_int_or(reply, "cell", 0));
+    if (reply) {
+        const int cell = (int)json_int_or(reply, "cell", 0);
+        session_branched(s, cell);
+        went_back(s, cell);
+    }
+    laid_clear(&s->branch);
     done(s, reply, e);
 }
 
@@ -269,6 +273,31 @@ static void add_whys(struct json *notes, const struct json *list)
 {
     for (const struct json *x = json_first(list); x; x = json_next(x))
         json_push(notes, json_type(x) == JSON_STRING ? json_dup(x) : json_new_string(json_str_or(x, "why", "")));
+}
+
+/* The variables came from a checkpoint, the files are still the other line's: over to the same state once more, with files. */
+static void on_refit(void *ud, const struct box_reply *r, const struct err *e)
+{
+    struct session *s = ud;
+    autojson struct json *reply = take(s->back_reply);
+    if (!r) {
+        log_warn("branch_without_files", KV_S("session", s->row.id), KV_E(e));
+        laid_clear(&s->branch);
+        struct json *notes = json_dup(json_get(reply, "notes"));
+        json_push(notes, json_new_string("files are as they were: the branch got none of its own"));
+        json_set(reply, "notes", notes);
+    }
+    back_done(s, reply, NULL);
+}
+
+static void refit(struct session *s, struct json *take_reply)
+{
+    static const struct box_events events = { .done = on_refit };
+    const struct box_request r = { .op = BOX_OP_BRANCH, .number = s->back_to, .fd = s->branch.fd };
+    struct err e = { 0 };
+    s->back_reply = take_reply;
+    if (s->hub->parts.sandbox_ops->ask(s->box, &r, &events, s, &e) < 0)
+        on_refit(s, NULL, &e);
 }
 
 static void on_loaded(void *ud, const struct json *report, const struct err *e)
@@ -297,7 +326,10 @@ static void on_loaded(void *ud, const struct json *report, const struct err *e)
     json_set_int(o, "cell", s->back_to);
     json_set(o, "notes", notes);
     s->kept_cell = (int)json_int_or(report, "cell", 0);
-    back_done(s, o, NULL);
+    if (s->branch.fd > 0)
+        refit(s, take(o));
+    else
+        back_done(s, o, NULL);
 }
 
 /* The cell before the one where the session is, as its journal has it. */
@@ -329,14 +361,16 @@ static void on_back(void *ud, const struct box_reply *r, const struct err *e)
     s->job = state_load(&parts, s->back_to, on_loaded, s);
 }
 
-void session_back(struct session *s, enum box_op op, int cell, session_back_fn *done)
+void session_back(struct session *s, enum box_op op, int cell, bool own_files, session_back_fn *done)
 {
     static const struct box_events events = { .done = on_back };
-    const struct box_request r = { .op = op, .number = cell, .fd = -1 };
     struct err e = { 0 };
+    laid_clear(&s->branch);
+    const bool laid = !own_files || !s->hub->parts.sandbox_ops->lays_files || session_lay(s, cell, false, &s->branch, &e) == 0;
+    const struct box_request r = { .op = op, .number = cell, .fd = s->branch.fd > 0 ? s->branch.fd : -1 };
     s->back_done = done;
     s->back_to = cell > 0 ? cell : op == BOX_OP_UNDO && keeps(s) ? cell_before(s) : 0;
-    if (s->hub->parts.sandbox_ops->ask(s->box, &r, &events, s, &e) < 0)
+    if (!laid || s->hub->parts.sandbox_ops->ask(s->box, &r, &events, s, &e) < 0)
         on_back(s, NULL, &e);
 }
 

@@ -85,13 +85,22 @@ struct turn {
     int64_t cost;             /* of them, millionths */
     enum budget_scope near;   /* passed 80 per cent by this turn; BUDGET_TURN: none */
     char *cancelled_by;
+    struct json *made; /* versions that its cells made of files that were there: [{"name","version"}]; NULL: none */
     bool silent;  /* its question is gone or replaced: nobody waits for an answer */
     bool retried; /* a second box was given */
 };
 
 struct staged {
     int64_t file;
-    char *name; /* in the box */
+    char *name;  /* in the box */
+    bool looked; /* this box has unpacked it and looked into it */
+};
+
+/* A folder for a box to begin with, and what lies in it. */
+struct laid {
+    int fd; /* 0: none */
+    struct staged *at;
+    size_t n, cap;
 };
 
 /* Files on their way into the box, one request after the other. */
@@ -130,6 +139,8 @@ struct session {
     struct staged *staged;
     size_t staged_n, staged_cap;
     struct staging staging;
+    int files_fd;       /* the folder that the box began with; 0: none */
+    struct laid branch; /* asked for */
 
     /* session_keep.c */
     struct state_job *job; /* variables on their way to the store or from it */
@@ -144,6 +155,7 @@ struct session {
     void (*ready_done)(struct session *s, const struct err *e);
     session_back_fn *back_done;
     int back_to;
+    struct json *back_reply; /* while files follow variables from a checkpoint */
     struct err refusal; /* of the box, for back_to */
 
     const struct conf_model *model; /* chosen here; NULL: the default */
@@ -200,8 +212,9 @@ void session_box_is_new(struct session *s);
 bool session_may_thaw(const struct session *s); /* it has variables, though no box has them */
 /* The box is open: files and variables are brought into it. */
 void session_ready(struct session *s, bool lenient, void (*done)(struct session *s, const struct err *e));
-/* BOX_OP_UNDO or BOX_OP_BRANCH; from a checkpoint and the journal when the copy is gone. */
-void session_back(struct session *s, enum box_op op, int cell, session_back_fn *done);
+/* BOX_OP_UNDO or BOX_OP_BRANCH; from a checkpoint and the journal when the copy is gone. own_files: with the files
+ * as they were after that cell. */
+void session_back(struct session *s, enum box_op op, int cell, bool own_files, session_back_fn *done);
 void session_keep_reset(struct session *s);  /* there are no variables any more, nor a way back to them */
 void session_keep_forget(struct session *s); /* the box is gone at once */
 /* What did not come back, for a person; NULL: nothing to tell. Caller frees. */
@@ -241,6 +254,13 @@ void session_stage_forget(struct session *s); /* the box is gone or new */
 /* Profiles of the newest versions that are in the box, newest last; caller frees. */
 struct json *session_profiles(struct session *s);
 int session_keep_file(void *ud, const char *name, int fd, struct err *e); /* agent_events.keep_file */
+/* Links for a box to begin with: the files as they are, or (cell from 0 on) as a branch from there has them. alone: the session
+ * has no other box. */
+must_check int session_lay(struct session *s, int cell, bool alone, struct laid *out, struct err *e);
+/* The box has these and no others; l is empty afterwards. */
+void session_adopt(struct session *s, struct laid *l);
+void laid_clear(struct laid *l);
+void session_mark_staged(struct session *s, int64_t file, char *take_name);
 /* The very file that a person sent, unchanged as far as size tells. */
 bool session_was_uploaded(const struct session *s, const char *name, int64_t bytes);
 
@@ -249,6 +269,14 @@ bool session_says_the_same(struct session *s, const char *about, const char *tex
 /* Variables become what they were before the answer that this turn replaces, where that can be; then() in any case. */
 void session_go_back(struct session *s, void (*then)(struct session *s));
 void session_amend(struct session *s); /* the answer that this turn replaced: it points to the new one */
+
+/* session_files.c */
+/* What a cell made, changed and removed becomes durable, and it is noted what could not be. */
+void session_keep_files(struct session *s, struct cell *c);
+/* The files that were asked for with a branch are there, if there were any: the session is on a line of its own. */
+void session_branched(struct session *s, int cell);
+/* .cache/x, __pycache__/y, .hidden: made by programs for themselves. */
+bool session_is_private(const char *name);
 
 /* session_report.c */
 struct turn_result {

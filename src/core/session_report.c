@@ -10,6 +10,8 @@ enum {
     FILES_POSTED_MAX = 20, /* more would bury the answer */
     RECEIPT_MAX = 2000,
     ARTIFACTS_JSON_MAX = 4 << 20,
+    NOT_KEPT_MAX = 5,
+    NOT_KEPT_BYTES = 16 << 10,
 };
 
 /* ---- artifacts ---- */
@@ -67,17 +69,6 @@ void artifacts_from_json(struct artifacts *a, const char *text)
         };
 }
 
-/* .cache/x, __pycache__/y, .hidden: made by programs for themselves. */
-static bool is_private(const char *name)
-{
-    for (const char *part = name; part; part = strchr(part, '/')) {
-        part += *part == '/';
-        if (*part == '.' || strncmp(part, "__pycache__", 11) == 0)
-            return true;
-    }
-    return false;
-}
-
 static void drop(struct artifacts *a, size_t i)
 {
     free(a->at[i].path);
@@ -107,7 +98,7 @@ static void collect(struct turn_result *r, struct session *s, const struct agent
         for (size_t k = 0; k < c->figures.n; k++)
             add_copy(&r->figures, &c->figures.at[k]);
         for (size_t k = 0; k < c->files.n; k++)
-            if (!c->files.at[k].shown && !is_private(c->files.at[k].name) &&
+            if (!c->files.at[k].shown && !session_is_private(c->files.at[k].name) &&
                 !session_was_uploaded(s, c->files.at[k].name, c->files.at[k].bytes))
                 add_file(&r->files, &c->files.at[k]);
     }
@@ -132,7 +123,7 @@ static int64_t version_of(struct session *s, const char *name)
 {
     int64_t version = 1;
     for (size_t i = 0; i < s->staging.n; i++)
-        if (strcmp(s->staging.files[i].name, name) == 0)
+        if (strcmp(s->staging.files[i].name, name) == 0 && !s->staging.files[i].gone)
             version = s->staging.files[i].version;
     return version;
 }
@@ -159,6 +150,8 @@ static struct json *receipt_facts(struct session *s, const struct agent_outcome 
     struct json *r = json_new_object();
     json_set_int(r, "cells", (int64_t)o->cell_n);
     json_set(r, "files", files_used(s, o));
+    if (s->turn->made)
+        json_set(r, "made", json_dup(s->turn->made));
     json_set_int(r, "took_ms", took_ms);
     json_set_int(r, "tokens", o->usage.in + o->usage.out);
     json_set_str(r, "model", s->turn->model->section->section);
@@ -209,6 +202,8 @@ static char *receipt_line(const struct json *facts, const char *language)
     add_part(&out, cells == 1 ? WORD_RECEIPT_CELL : WORD_RECEIPT_CELLS, language, cells);
     for (const struct json *f = json_first(json_get(facts, "files")); f; f = json_next(f))
         add_file_part(&out, language, f);
+    for (const struct json *f = json_first(json_get(facts, "made")); f; f = json_next(f))
+        str_printf(&out, " \xc2\xb7 %s \xe2\x86\x92 v%" PRId64, json_str_or(f, "name", ""), json_int_or(f, "version", 0));
     (void)snprintf(seconds, sizeof(seconds), "%.1f", (double)json_int_or(facts, "took_ms", 0) / 1000);
     autofree char *time = words(WORD_RECEIPT_TIME, language, seconds, NULL);
     str_printf(&out, " \xc2\xb7 %s", time);
@@ -245,14 +240,32 @@ static struct json *turn_facts(const struct turn_result *r, const struct agent_o
     return f;
 }
 
-static char *answer_text(struct session *s, const struct turn_result *r, const char *answer, const char *language)
+/* What the person would look for in vain: as code, so that a file's name marks nothing up. */
+static void add_not_kept(struct str *out, const struct cell *c, size_t *n)
 {
+    for (size_t i = 0; i < c->note_n; i++) {
+        if (strncmp(c->notes[i], CELL_NOT_KEPT, strlen(CELL_NOT_KEPT)) != 0 || ++*n > NOT_KEPT_MAX)
+            continue;
+        autofree char *what = xstrdup(c->notes[i] + strlen(CELL_NOT_KEPT));
+        for (char *at = what; *at; at++)
+            *at = *at == '`' || *at == '\n' ? '\'' : *at;
+        str_printf(out, "%s`%s`", out->len ? ", " : "", what);
+    }
+}
+
+static char *answer_text(struct session *s, const struct turn_result *r, const struct agent_outcome *o, const char *language)
+{
+    AUTO(str_clear) struct str list = STR_INIT(NOT_KEPT_BYTES);
+    size_t n = 0;
+    for (size_t i = 0; i < o->cell_n; i++)
+        add_not_kept(&list, &o->cells[i].cell, &n);
     autofree char *more = r->left_behind ? words_n(WORD_MORE_FILES, language, (int64_t)r->left_behind, 0) : NULL;
+    autofree char *lost = n ? words(WORD_NOT_KEPT, language, str_peek(&list), NULL) : NULL;
     autofree char *thawed = s->turn->silent ? NULL : session_thawed_words(s, language);
     if (thawed)
         session_thawed_told(s);
-    return xasprintf("%s%s%s%s%s", answer, more ? "\n\n" : "", more ? more : "", thawed ? "\n\n" : "",
-                     thawed ? thawed : "");
+    return xasprintf("%s%s%s%s%s%s%s", o->answer, more ? "\n\n" : "", more ? more : "", lost ? "\n\n" : "",
+                     lost ? lost : "", thawed ? "\n\n" : "", thawed ? thawed : "");
 }
 
 void turn_result_fill(struct turn_result *r, struct session *s, struct agent_outcome *o)
@@ -260,7 +273,7 @@ void turn_result_fill(struct turn_result *r, struct session *s, struct agent_out
     const int64_t took_ms = loop_now_ms(s->hub->parts.loop) - s->turn->started_ms;
     const char *language = s->turn->request->language;
     collect(r, s, o);
-    r->answer = answer_text(s, r, o->answer, language);
+    r->answer = answer_text(s, r, o, language);
     r->receipt_facts = receipt_facts(s, o, took_ms);
     r->receipt = receipt_line(r->receipt_facts, language);
     if (r->receipt)

@@ -1,7 +1,8 @@
-/* session_stage.c - the files of a session into its box: put there, unpacked, looked into, one request after the other.
+/* session_stage.c - the files of a session into its box: laid under it or put there, unpacked, looked into.
  *
- * The newest version of a name lies under that name; older ones beside it as "name (v1).csv". A box that is new gets them
- * all; one that lives gets what came since. Profiles are kept in the store: a file is looked into once, an archive again in
+ * The newest version of a name lies under that name; older ones that people sent beside it as "name (v1).csv", also when a cell has
+ * written over them or deleted them. A box that is new begins with them all, as a folder of links; one that lives gets what came
+ * since, one request after the other. Profiles are kept in the store: what people sent is looked into once, an archive again in
  * each new box, since that is what unpacks it. */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -11,7 +12,7 @@
 #include "log.h"
 #include "session_private.h"
 
-enum { PROFILE_MAX = 16 << 20 };
+enum { PROFILE_MAX = 16 << 20, NAME_BYTES = 255, TAIL_MAX = 50 };
 
 /* Each step from the loop: a box may answer at once, and a thousand files must not be a thousand frames of stack. */
 static void stage_next(void *session);
@@ -31,15 +32,39 @@ static bool is_newest(const struct staging *g, size_t i)
     return true;
 }
 
+/* It lies in the box. */
+static bool has_place(const struct staging *g, size_t i)
+{
+    return !g->files[i].gone && (g->files[i].cell == 0 || is_newest(g, i));
+}
+
+static bool is_name_of_another(const struct staging *g, const char *name)
+{
+    for (size_t i = 0; i < g->n; i++)
+        if (strcmp(g->files[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* "name (v1).csv", or "name (v1_).csv" where that is a file of its own; cut so that it still is a name. */
+static char *older_name(const struct staging *g, const struct file_row *f)
+{
+    static const char lines[] = "________";
+    const char *dot = strrchr(f->name, '.'), *end = f->name + strlen(f->name);
+    const char *tail = dot && dot != f->name && end - dot <= TAIL_MAX ? dot : end;
+    for (int extra = 0;; extra++) {
+        autofree char *mark = xasprintf(" (v%" PRId64 "%.*s)", f->version, extra, lines);
+        const size_t room = NAME_BYTES - strlen(mark) - strlen(tail), stem = (size_t)(tail - f->name);
+        autofree char *name = xasprintf("%.*s%s%s", (int)(stem <= room ? stem : utf8_cut(f->name, stem, room)), f->name, mark, tail);
+        if (extra == (int)sizeof(lines) - 1 || !is_name_of_another(g, name))
+            return take(name);
+    }
+}
+
 /* What the i-th file is called in the box; caller frees. */
 static char *box_name(const struct staging *g, size_t i)
 {
-    const struct file_row *f = &g->files[i];
-    if (is_newest(g, i))
-        return xstrdup(f->name);
-    const char *dot = strrchr(f->name, '.');
-    const size_t stem = dot && dot != f->name ? (size_t)(dot - f->name) : strlen(f->name);
-    return xasprintf("%.*s (v%" PRId64 ")%s", (int)stem, f->name, f->version, f->name + stem);
+    return is_newest(g, i) ? xstrdup(g->files[i].name) : older_name(g, &g->files[i]);
 }
 
 static struct staged *find_staged(const struct session *s, int64_t file)
@@ -50,7 +75,7 @@ static struct staged *find_staged(const struct session *s, int64_t file)
     return NULL;
 }
 
-static void mark_staged(struct session *s, int64_t file, char *take_name)
+void session_mark_staged(struct session *s, int64_t file, char *take_name)
 {
     struct staged *old = find_staged(s, file);
     if (old) {
@@ -114,6 +139,9 @@ static void on_intake(void *ud, const struct box_reply *r, const struct err *e)
         log_warn("file_not_profiled", KV_S("session", s->row.id), KV_I("file", f->id), KV_E(e));
     else
         keep_profile(s, f, r->reply);
+    struct staged *there = find_staged(s, f->id);
+    if (there)
+        there->looked = true;
     s->staging.at++;
     next_later(s);
 }
@@ -160,12 +188,7 @@ static void on_put(void *ud, const struct box_reply *r, const struct err *e)
         return;
     }
     const struct file_row *f = &g->files[g->at];
-    mark_staged(s, f->id, box_name(g, g->at));
-    if (is_newest(g, g->at) && (!f->profile || is_archive(f))) {
-        look_into(s);
-        return;
-    }
-    g->at++;
+    session_mark_staged(s, f->id, box_name(g, g->at));
     next_later(s);
 }
 
@@ -193,15 +216,34 @@ static bool is_there(const struct session *s, size_t i)
     return there && strcmp(there->name, name) == 0;
 }
 
+/* Of what people sent, or what became of it. */
+static bool wants_look(const struct session *s, size_t i)
+{
+    const struct staging *g = &s->staging;
+    const struct file_row *f = &g->files[i];
+    const struct staged *there = find_staged(s, f->id);
+    bool sent = false;
+    for (size_t k = 0; k <= i; k++)
+        sent = sent || (g->files[k].cell == 0 && strcmp(g->files[k].name, f->name) == 0);
+    return sent && is_newest(g, i) && there && !there->looked && (!f->profile || is_archive(f));
+}
+
+static bool is_done(const struct session *s, size_t i)
+{
+    return !has_place(&s->staging, i) || (is_there(s, i) && !wants_look(s, i));
+}
+
 static void stage_next(void *session)
 {
     struct session *s = session;
-    while (s->staging.at < s->staging.n && is_there(s, s->staging.at))
+    while (s->staging.at < s->staging.n && is_done(s, s->staging.at))
         s->staging.at++;
-    if (s->staging.at < s->staging.n)
-        put(s);
-    else
+    if (s->staging.at == s->staging.n)
         end_staging(s, NULL);
+    else if (is_there(s, s->staging.at))
+        look_into(s);
+    else
+        put(s);
 }
 
 void session_stage(struct session *s, bool lenient, void (*done)(struct session *s, const struct err *e))
@@ -214,6 +256,59 @@ void session_stage(struct session *s, bool lenient, void (*done)(struct session 
         return;
     }
     stage_next(s);
+}
+
+/* ---- laid under a new box ---- */
+
+void laid_clear(struct laid *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        free(l->at[i].name);
+    free(l->at);
+    if (l->fd > 0)
+        (void)close(l->fd);
+    *l = (struct laid){ 0 };
+}
+
+void session_adopt(struct session *s, struct laid *l)
+{
+    session_stage_forget(s);
+    if (s->files_fd > 0)
+        (void)close(s->files_fd);
+    s->files_fd = l->fd;
+    s->staged = l->at;
+    s->staged_n = l->n;
+    s->staged_cap = l->cap;
+    *l = (struct laid){ 0 };
+}
+
+static int lay(struct session *s, const struct staging *g, bool alone, struct laid *out, struct err *e)
+{
+    autofree struct file_link *links = xcalloc(g->n + 1, sizeof(*links));
+    size_t n = 0;
+    for (size_t i = 0; i < g->n; i++) {
+        if (!has_place(g, i))
+            continue;
+        out->at = xgrow(out->at, &out->cap, out->n + 1, sizeof(*out->at));
+        out->at[out->n] = (struct staged){ .file = g->files[i].id, .name = box_name(g, i) };
+        links[n++] = (struct file_link){ .path = g->files[i].path, .name = out->at[out->n++].name };
+    }
+    return store_files_lay(s->hub->parts.store, s->row.id, links, n, alone, &out->fd, e);
+}
+
+int session_lay(struct session *s, int cell, bool alone, struct laid *out, struct err *e)
+{
+    struct store *store = s->hub->parts.store;
+    struct staging g = { .fd = -1 };
+    *out = (struct laid){ 0 };
+    int r = cell < 0 ? store_files(store, s->row.id, &g.files, &g.n, e)
+                     : store_files_after(store, s->row.id, cell, &g.files, &g.n, e);
+    if (r == 0)
+        r = lay(s, &g, alone, out, e);
+    if (r < 0)
+        laid_clear(out);
+    clear_files(&g);
+    return r;
 }
 
 /* ---- what the model is told of them ---- */
@@ -237,7 +332,8 @@ static void add_older(struct json *profile, const struct staging *g, size_t newe
 {
     struct json *older = json_new_array();
     for (size_t i = 0; i < newest; i++) {
-        autofree char *name = strcmp(g->files[i].name, g->files[newest].name) == 0 ? box_name(g, i) : NULL;
+        bool is_older = strcmp(g->files[i].name, g->files[newest].name) == 0 && has_place(g, i);
+        autofree char *name = is_older ? box_name(g, i) : NULL;
         if (name)
             json_push(older, json_new_string(name));
     }
@@ -264,11 +360,17 @@ static void add_profiles(struct json *all, const struct staging *g, size_t i)
     }
 }
 
+/* What a cell made is in the talk already. */
+static bool is_shown(const struct session *s, size_t i)
+{
+    return has_place(&s->staging, i) && (s->staging.files[i].cell == 0 || s->staging.files[i].profile);
+}
+
 struct json *session_profiles(struct session *s)
 {
     struct json *all = json_new_array();
     for (size_t i = 0; i < s->staging.n; i++)
-        if (is_newest(&s->staging, i) && find_staged(s, s->staging.files[i].id))
+        if (is_newest(&s->staging, i) && find_staged(s, s->staging.files[i].id) && is_shown(s, i))
             add_profiles(all, &s->staging, i);
     return all;
 }
@@ -283,6 +385,7 @@ int session_keep_file(void *ud, const char *name, int fd, struct err *e)
         .seq = s->turn->request->seq,
         .fd = fd,
         .max_bytes = s->hub->parts.conf->upload_max_bytes,
+        .max_total = s->hub->parts.conf->session_max_bytes,
     };
     return store_file_add(s->hub->parts.store, s->row.id, &offer, &row, e);
 }
@@ -290,8 +393,8 @@ int session_keep_file(void *ud, const char *name, int fd, struct err *e)
 bool session_was_uploaded(const struct session *s, const char *name, int64_t bytes)
 {
     for (size_t i = 0; i < s->staging.n; i++) {
-        autofree char *box = box_name(&s->staging, i);
-        if (strcmp(box, name) == 0 && s->staging.files[i].bytes == bytes)
+        autofree char *box = s->staging.files[i].cell == 0 ? box_name(&s->staging, i) : NULL;
+        if (box && strcmp(box, name) == 0 && s->staging.files[i].bytes == bytes)
             return true;
     }
     return false;

@@ -28,28 +28,40 @@ static void box_is_new(struct session *s)
     session_box_is_new(s);
 }
 
-int session_open_box(struct session *s, struct err *e)
+static struct box_limits limits_of(const struct conf *c, int files_fd)
 {
-    const struct conf *c = s->hub->parts.conf;
-    const struct box_limits limits = {
+    return (struct box_limits){
         .memory_bytes = c->memory_bytes,
         .disk_bytes = c->disk_bytes,
         .pids = (int)c->pids,
         .cpus = (int)c->cpus,
+        .files_fd = files_fd,
     };
+}
+
+int session_open_box(struct session *s, struct err *e)
+{
+    const struct sandbox_ops *ops = s->hub->parts.sandbox_ops;
+    if (s->box && !ops->lost(s->box))
+        return 0;
+    AUTO(laid_clear) struct laid files = { 0 };
+    if (ops->lays_files && session_lay(s, -1, true, &files, e) < 0)
+        return -1;
     if (s->box) {
-        if (s->hub->parts.sandbox_ops->lost(s->box)) {
-            box_is_new(s);
-            if (s->fresh && !s->thaw_wanted && s->turn)
-                session_notice_words(s, s->turn->request, WORD_VARIABLES_GONE, NULL, NULL);
-        }
+        box_is_new(s);
+        session_adopt(s, &files);
+        ops->refit(s->box, s->files_fd);
+        if (s->fresh && !s->thaw_wanted && s->turn)
+            session_notice_words(s, s->turn->request, WORD_VARIABLES_GONE, NULL, NULL);
         return 0;
     }
     if (s->out_fd < 0 && store_session_out(s->hub->parts.store, s->row.id, &s->out_fd, &s->out_dir, e) < 0)
         return -1;
-    if (s->hub->parts.sandbox_ops->open(&s->box, s->hub->parts.sandbox, &limits, s->out_fd, s->out_dir, e) < 0)
+    const struct box_limits limits = limits_of(s->hub->parts.conf, files.fd);
+    if (ops->open(&s->box, s->hub->parts.sandbox, &limits, s->out_fd, s->out_dir, e) < 0)
         return err_wrap(e, "box");
     box_is_new(s);
+    session_adopt(s, &files);
     return 0;
 }
 
@@ -58,7 +70,11 @@ void session_close_box(struct session *s)
     s->hub->parts.sandbox_ops->close(s->box);
     s->box = NULL;
     session_keep_forget(s);
-    session_stage_forget(s);
+    json_free(take(s->back_reply));
+    struct laid none = { 0 };
+    session_adopt(s, &none);
+    laid_clear(&s->branch);
+    store_files_unlay(s->hub->parts.store, s->row.id);
     if (s->out_fd >= 0)
         (void)close(s->out_fd);
     s->out_fd = -1;
@@ -116,6 +132,7 @@ void turn_free(struct turn *t)
     agent_free(t->agent);
     request_free(t->request);
     json_free(t->profiles);
+    json_free(t->made);
     free(t->note);
     free(t->cancelled_by);
     free(t);
@@ -291,13 +308,14 @@ static void on_progress(void *ud, const struct agent_progress *p)
     }
 }
 
-static void on_cell(void *ud, const char *code, const struct cell *c)
+static void on_cell(void *ud, const char *code, struct cell *c)
 {
     struct session *s = ud;
     struct err e = { 0 };
     s->row.cells = c->number;
     s->fresh = false;
     s->base = c->state == CELL_LOST ? 0 : s->base;
+    session_keep_files(s, c);
     if (store_cell_add(s->hub->parts.store, s->row.id, s->turn->id, code, c, s->base, &e) < 0)
         log_error("cell_not_kept", KV_S("session", s->row.id), KV_I("cell", c->number), KV_E(&e));
     if (c->state == CELL_KEPT || (c->state == CELL_LOST && session_cell_lives(c)))

@@ -90,6 +90,9 @@ static const struct {
     [WORD_FILE_NAME] = { "`{a}` was not taken: a file can't have that name. Please rename it and send it again.",
                          "没有接收 `{a}`：文件不能用这个名字。请改名后再发。" },
     [WORD_FILE_BIG] = { "`{a}` was not taken: it is larger than {b}.", "没有接收 `{a}`：超过了 {b}。" },
+    [WORD_FILES_FULL] = { "`{a}` was not taken: the files of this conversation would take more than {b} together.",
+                          "没有接收 `{a}`：这个会话的文件合计将超过 {b}。" },
+    [WORD_NOT_KEPT] = { "Not kept: {a}.", "未能保留：{a}。" },
     [WORD_FILE_FAILED] = { "`{a}` was not taken: {b}. Please send it again.", "没有接收 `{a}`：{b}。请再发一次。" },
     [WORD_FILE_STORE] = { "`{a}` could not be stored just now. Please send it again; if that fails too, tell whoever runs "
                           "this bot: its disk may be full.",

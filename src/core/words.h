@@ -53,6 +53,8 @@ enum word {
     WORD_FILE_NAME,   /* a: name */
     WORD_FILE_BIG,    /* a: name, b: limit */
     WORD_FILE_FAILED, /* a: name, b: why */
+    WORD_FILES_FULL,  /* a: name, b: limit */
+    WORD_NOT_KEPT,    /* a: names, each with the reason */
     WORD_FILE_STORE,  /* a: name */
     WORD_FILE_GOT,    /* a: names */
     WORD_FILE_LATE,   /* a: names; a question was asked before */

@@ -5,6 +5,8 @@
 
 #include "json.h"
 
+enum { NOTE_MAX = 2000, NOTES_MAX = 50 };
+
 void cell_init(struct cell *c)
 {
     *c = (struct cell){ 0 };
@@ -28,6 +30,9 @@ void cell_clear(struct cell *c)
         free(c->findings[i].what);
     }
     free(c->findings);
+    for (size_t i = 0; i < c->gone_n; i++)
+        free(c->gone[i]);
+    free(c->gone);
     artifacts_clear(&c->figures);
     artifacts_clear(&c->files);
     *c = (struct cell){ 0 };
@@ -38,6 +43,17 @@ void cell_add_finding(struct cell *c, char *take_kind, char *take_what, int line
     size_t cap = c->finding_n;
     c->findings = xgrow(c->findings, &cap, c->finding_n + 1, sizeof *c->findings);
     c->findings[c->finding_n++] = (struct cell_finding){ .kind = take_kind, .what = take_what, .line = line };
+}
+
+void cell_add_note(struct cell *c, const char *text)
+{
+    AUTO(str_clear) struct str s = STR_INIT(3 * strlen(text) + 1);
+    size_t cap = c->note_n;
+    if (c->note_n >= NOTES_MAX)
+        return;
+    utf8_scrub(&s, text, strlen(text));
+    c->notes = xgrow(c->notes, &cap, c->note_n + 1, sizeof *c->notes);
+    c->notes[c->note_n++] = xstrndup(str_peek(&s), utf8_cut(str_peek(&s), s.len, NOTE_MAX));
 }
 
 const char *cell_status_name(enum cell_status s)
@@ -78,6 +94,7 @@ void artifacts_clear(struct artifacts *a)
         free(a->at[i].name);
         free(a->at[i].title);
         free(a->at[i].summary);
+        free(a->at[i].box_name);
     }
     free(a->at);
     *a = (struct artifacts){ 0 };

@@ -58,5 +58,11 @@ static const char *const schema_steps[] = {
     " created_ms INTEGER NOT NULL, bytes INTEGER NOT NULL, report TEXT NOT NULL);"
     "CREATE INDEX checkpoints_of ON checkpoints(session, id);"
     "ALTER TABLE sessions ADD COLUMN base INTEGER;", /* NULL: its newest cell */
+    /* 6: files that cells make are versions, too; a branch has files of its own */
+    "ALTER TABLE files ADD COLUMN cell INTEGER NOT NULL DEFAULT 0;" /* that made it; 0: a person sent it */
+    "ALTER TABLE files ADD COLUMN gone INTEGER NOT NULL DEFAULT 0;" /* 1: this version is that it was deleted */
+    "CREATE TABLE lines("
+    " session TEXT NOT NULL REFERENCES sessions(id), line INTEGER NOT NULL, parent INTEGER NOT NULL, after INTEGER NOT NULL,"
+    " first INTEGER NOT NULL, PRIMARY KEY(session, line)) WITHOUT ROWID;",
 };
 #endif

@@ -101,7 +101,7 @@ static inline void pump(struct fixture *f, const int *count, int until)
 static inline void begin(struct fixture *f)
 {
     struct err e = { 0 };
-    const struct box_limits lim = { 1 << 30, 1 << 28, 64, 1 };
+    const struct box_limits lim = { 1 << 30, 1 << 28, 64, 1, 0 };
     begin_at(f, "plain");
     pump(f, &f->ready_n, 1);
     assert_int_equal(f->ready_err.kind, ERR_NONE);

@@ -49,7 +49,7 @@ static void on_ready(void *ud, const struct err *e)
 static void begin(struct fixture *f, const char *script)
 {
     struct err e = { 0 };
-    const struct box_limits lim = { 1 << 30, 1 << 28, 64, 1 };
+    const struct box_limits lim = { 1 << 30, 1 << 28, 64, 1, 0 };
     *f = (struct fixture){ .now_ms = 1000, .dir = "/tmp/test_fake.XXXXXX" };
     f->reply = f->progress = (struct str)STR_INIT(1 << 16);
     cell_init(&f->cell);

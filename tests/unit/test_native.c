@@ -49,7 +49,7 @@ static void what_is_asked_before_the_keeper_is_ready_waits(void **state)
     (void)state;
     struct fixture f;
     struct err e = { 0 };
-    const struct box_limits lim = { 1 << 30, 1 << 28, 64, 1 };
+    const struct box_limits lim = { 1 << 30, 1 << 28, 64, 1, 0 };
     begin_at(&f, "plain");
     assert_int_equal(sandbox_native.open(&f.b, f.s, &lim, f.out_fd, f.out_dir, &e), 0);
     run(&f, "out early" CLAIMED);
@@ -208,7 +208,7 @@ static void a_reply_to_going_back_takes_the_verdict_and_the_claims_notes_only(vo
     autojson struct json *claim = NULL;
     assert_int_equal(verdict_parse(&v, done, sizeof done - 1, &e), 0);
     assert_int_equal(json_parse(&claim, said, sizeof said - 1, 4096, &e), 0);
-    autojson struct json *reply = reply_from_back(&v, claim);
+    autojson struct json *reply = reply_from_back(&v, claim, false);
     AUTO(str_clear) struct str text = STR_INIT(4096);
     json_print(&text, reply);
     assert_string_equal(str_peek(&text),

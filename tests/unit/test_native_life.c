@@ -174,7 +174,7 @@ static void after_close_there_is_no_callback(void **state)
     (void)state;
     struct fixture f;
     struct err e = { 0 };
-    const struct box_limits lim = { 1 << 30, 1 << 28, 64, 1 };
+    const struct box_limits lim = { 1 << 30, 1 << 28, 64, 1, 0 };
     begin(&f);
     ask_cell(&f, "out begun" CLAIMED);
     sandbox_native.close(f.b);
@@ -224,7 +224,7 @@ static void a_keeper_that_dies_at_once_is_reported_with_its_status(void **state)
     (void)state;
     struct fixture f;
     struct err e = { 0 };
-    const struct box_limits lim = { 1 << 30, 1 << 28, 64, 1 };
+    const struct box_limits lim = { 1 << 30, 1 << 28, 64, 1, 0 };
     begin_at(&f, "dies");
     assert_int_equal(sandbox_native.open(&f.b, f.s, &lim, f.out_fd, f.out_dir, &e), 0);
     ask_cell(&f, "out x" CLAIMED);
@@ -245,7 +245,7 @@ static void a_machine_that_lacks_something_is_told_what_and_how(void **state)
     (void)state;
     struct fixture f;
     struct err e = { 0 };
-    const struct box_limits lim = { 1 << 30, 1 << 28, 64, 1 };
+    const struct box_limits lim = { 1 << 30, 1 << 28, 64, 1, 0 };
     begin_at(&f, "refuses");
     pump(&f, &f.ready_n, 1);
     assert_int_equal(f.ready_err.kind, ERR_CONFIG);
@@ -274,7 +274,7 @@ static void a_box_that_cannot_be_made_fails_its_request(void **state)
     (void)state;
     struct fixture f;
     struct err e = { 0 };
-    const struct box_limits lim = { 1 << 30, 1 << 28, 64, 1 };
+    const struct box_limits lim = { 1 << 30, 1 << 28, 64, 1, 0 };
     begin_at(&f, "no-open");
     pump(&f, &f.ready_n, 1);
     assert_int_equal(sandbox_native.open(&f.b, f.s, &lim, f.out_fd, f.out_dir, &e), 0);
