@@ -39,7 +39,7 @@ static inline void on_progress(void *ud, const struct agent_progress *p)
     ((struct scene *)ud)->seen.phases[p->phase]++;
 }
 
-static inline void on_cell(void *ud, const char *code, const struct cell *c)
+static inline void on_cell(void *ud, const char *code, struct cell *c)
 {
     struct scene *s = ud;
     assert_non_null(code);
