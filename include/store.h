@@ -18,6 +18,9 @@ struct store;
 
 /* Locks data_dir against a second instance (ERR_CONFIG says who holds it), creates or migrates the database. */
 must_check int store_open(struct store **out, const char *data_dir, struct err *e);
+/* Beside an instance that may run: for reading only, locks and migrates nothing. ERR_CONFIG: there is no store, or one of another
+ * version. */
+must_check int store_open_beside(struct store **out, const char *data_dir, struct err *e);
 void store_close(struct store *s); /* NULL is fine */
 /* What cells make goes to this folder, which exists, instead of data_dir: for a store that lives as long as one command. */
 void store_deliver_to(struct store *s, const char *dir);
@@ -84,9 +87,9 @@ struct file_row {
 };
 void file_row_clear(struct file_row *r);
 struct file_offer {
-    const char *name; /* NFC, no '/' */
-    int64_t seq;      /* the inbox item that brings it */
-    int fd;           /* read from where it stands to its end; stays the caller's */
+    const char *name;             /* NFC, no '/' */
+    int64_t seq;                  /* the inbox item that brings it */
+    int fd;                       /* read from where it stands to its end; stays the caller's */
     int64_t max_bytes, max_total; /* of it; of all files of the session, 0: no limit */
 };
 /* Into the session, whole or not at all; ERR_DATA past max_bytes, ERR_LIMIT past max_total. Same name again: next version. */
@@ -95,7 +98,8 @@ must_check int store_file_add(struct store *s, const char *session, const struct
 must_check int store_file_profile(struct store *s, int64_t file, const char *profile_json, struct err *e);
 struct file_made {
     const char *name; /* path below /mnt/data */
-    const char *path; /* where it lies, whole and synced; it is linked where possible, and must not be written to again */
+    const char
+        *path; /* where it lies, whole and synced; it is linked where possible, and must not be written to again */
     int cell;
     int64_t max_total;
 };
@@ -123,8 +127,8 @@ struct file_link {
     const char *path, *name; /* on the host; below /mnt/data */
 };
 /* *fd: open for reading, the caller's. alone: no box of the session is left that has an earlier one. */
-must_check int store_files_lay(struct store *s, const char *session, const struct file_link *links, size_t n, bool alone,
-                               int *fd, struct err *e);
+must_check int store_files_lay(struct store *s, const char *session, const struct file_link *links, size_t n,
+                               bool alone, int *fd, struct err *e);
 /* No box of the session is left. */
 void store_files_unlay(struct store *s, const char *session);
 
@@ -166,6 +170,14 @@ must_check int store_forget(struct store *s, const char *session, struct err *e)
 
 /* One cell of a session as JSON text (cell_to_json with code), *out NULL: there is none; the caller frees. */
 must_check int store_cell(struct store *s, const char *session, int number, char **out, struct err *e);
+/* Cells with where they belong, oldest first. The caller clears each and frees the array. */
+struct cell_row {
+    int number, base; /* base: the cell whose variables it began with; 0: a new interpreter; -1: not known */
+    int64_t turn;
+    char *json; /* cell_to_json with code */
+};
+void cell_row_clear(struct cell_row *r);
+must_check int store_cell_rows(struct store *s, const char *session, struct cell_row **out, size_t *n, struct err *e);
 /* Cells of a session as JSON array text (cell_to_json with code), oldest first; the caller frees. */
 must_check int store_cells(struct store *s, const char *session, char **out, struct err *e);
 

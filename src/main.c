@@ -37,6 +37,10 @@ static const struct cli_command commands[] = {
       "Ends with 0 when everything passed, 1 when an escape got through, 3 when the machine lacks something.\n"
       "  --json       one JSON object a line\n",
       cli_doctor, false },
+    { "export", "sandbook export SESSION [--out DIR]", "a conversation as a notebook, with its data", "o",
+      "Writes notebook.ipynb, notebook.py, data/, out/ and a README. The service may be running.\n"
+      "  --out DIR    a new or empty folder (default: sandbook-SESSION)\n",
+      cli_export, false },
     { "check-config", "sandbook check-config [-c FILE]", "read the configuration, explain every setting", "", "",
       cli_check_config, false },
     { "version", "sandbook version", "print the version", "", "", cli_version, false },

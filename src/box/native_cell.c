@@ -369,9 +369,10 @@ struct json *reply_from_back(const struct verdict *v, const struct json *claim, 
 {
     struct json *o = json_new_object(), *notes = json_new_array();
     size_t n = 0;
-    json_push(notes, json_new_string(own_files ? "this branch has files of its own: those that were there after that cell, and "
-                                                 "all that was sent"
-                                               : "files are as they were: going back changes variables only"));
+    json_push(notes, json_new_string(
+                         own_files ? "this branch has files of its own: those that were there after that cell, and "
+                                     "all that was sent"
+                                   : "files are as they were: going back changes variables only"));
     for (const struct json *x = json_first(json_get(claim, "notes")); x && n < NOTES_MAX; x = json_next(x), n++) {
         autofree char *text = json_type(x) == JSON_STRING ? clean(json_text(x), NOTE_MAX) : NULL;
         if (text)

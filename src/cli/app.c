@@ -156,7 +156,7 @@ int app_scratch_store(struct app *a)
     return rc;
 }
 
-static char *data_dir(const struct conf *c)
+char *app_data_dir(const struct conf *c)
 {
     if (*c->data_dir)
         return xstrdup(c->data_dir);
@@ -167,7 +167,7 @@ static char *data_dir(const struct conf *c)
 int app_data_store(struct app *a)
 {
     struct err e = { 0 };
-    autofree char *dir = data_dir(&a->o->conf);
+    autofree char *dir = app_data_dir(&a->o->conf);
     return store_open(&a->store, dir, &e) < 0 ? cli_fail(&e) : CLI_OK;
 }
 

@@ -28,6 +28,7 @@ must_check int app_sandbox(struct app *a);                           /* keeper u
 must_check int app_scratch_store(struct app *a);                     /* gone at app_close; cells deliver to --out */
 must_check int app_scratch(struct app *a);    /* the same without cells: a store that goes with us */
 must_check int app_data_store(struct app *a); /* the configured data_dir */
+char *app_data_dir(const struct conf *c);     /* the configured one, or its default; the caller frees */
 must_check int app_hub(struct app *a, const struct session_watch *watch, void *ud);
 must_check int app_run(struct app *a); /* the loop, until app_stop or a signal */
 void app_stop(struct app *a);

@@ -48,6 +48,7 @@ int cli_ask(struct cli_options *o);
 int cli_chat(struct cli_options *o);
 int cli_cells(struct cli_options *o);
 int cli_profile(struct cli_options *o);
+int cli_export(struct cli_options *o);
 int cli_doctor(struct cli_options *o);
 int cli_check_config(struct cli_options *o);
 int cli_version(struct cli_options *o);

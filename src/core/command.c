@@ -224,6 +224,12 @@ static void run_forget(struct request *r, const char *arg)
     say(r, WORD_FORGOTTEN, NULL, NULL);
 }
 
+static void run_export(struct request *r, const char *arg)
+{
+    (void)arg;
+    session_export(r);
+}
+
 static char *model_names(const struct conf *c)
 {
     AUTO(str_clear) struct str names = STR_INIT(REPLY_MAX);
@@ -380,9 +386,12 @@ static void run_help(struct request *r, const char *arg);
 
 static const struct command commands[] = {
     /* sorted by name */
-    { "branch", "N", NULL, BOX_OP_BRANCH, show_back, "variables and files as they were after cell N, as a branch; 0: no variables",
+    { "branch", "N", NULL, BOX_OP_BRANCH, show_back,
+      "variables and files as they were after cell N, as a branch; 0: no variables",
       "变量和文件回到第 N 个单元之后，另成分支；0：清空变量" },
     { "code", NULL, run_code, BOX_OP_CELL, NULL, "the programs that were run", "运行过的程序" },
+    { "export", NULL, run_export, BOX_OP_CELL, NULL, "this conversation as a notebook, with its data",
+      "把这个会话导出为笔记本和数据" },
     { "files", NULL, run_files, BOX_OP_CELL, NULL, "the files of this conversation", "这个会话里的文件" },
     { "forget", NULL, run_forget, BOX_OP_CELL, NULL, "forget what was said, keep files and variables",
       "忘记说过的内容，保留文件和变量" },

@@ -34,9 +34,10 @@ static void note_version(struct session *s, struct cell *c, const char *name, in
     json_push(s->turn->made, v);
     if (!was_sent(s, name))
         return;
-    autofree char *note = xasprintf("%s is version %" PRId64 " now; what the person sent is kept, and is there as an older version "
-                                    "from the next question on",
-                                    name, version);
+    autofree char *note =
+        xasprintf("%s is version %" PRId64 " now; what the person sent is kept, and is there as an older version "
+                  "from the next question on",
+                  name, version);
     cell_add_note(c, note);
 }
 
@@ -50,7 +51,8 @@ static void keep_one(struct session *s, struct cell *c, const struct artifact *a
                                     .max_total = s->hub->parts.conf->session_max_bytes };
     if (store_file_made(s->hub->parts.store, s->row.id, &made, &v, &e) < 0) {
         log_warn("file_not_kept", KV_S("session", s->row.id), KV_I("cell", c->number), KV_E(&e));
-        autofree char *note = xasprintf(CELL_NOT_KEPT "%s: %s", a->name, e.kind == ERR_LIMIT ? e.msg : "it could not be stored");
+        autofree char *note =
+            xasprintf(CELL_NOT_KEPT "%s: %s", a->name, e.kind == ERR_LIMIT ? e.msg : "it could not be stored");
         cell_add_note(c, note);
         return;
     }

@@ -178,11 +178,9 @@ static bool take_file(struct session *s, struct request *r, const struct chat_fi
         refuse_big(s, r, name);
         return false;
     }
-    const struct file_offer offer = { .name = name,
-                                      .seq = r->seq,
-                                      .fd = f->fd,
-                                      .max_bytes = max,
-                                      .max_total = s->hub->parts.conf->session_max_bytes };
+    const struct file_offer offer = {
+        .name = name, .seq = r->seq, .fd = f->fd, .max_bytes = max, .max_total = s->hub->parts.conf->session_max_bytes
+    };
     const int rc = store_file_add(s->hub->parts.store, s->row.id, &offer, &row, &e);
     file_row_clear(&row);
     if (rc == 0)

@@ -86,8 +86,8 @@ struct turn {
     enum budget_scope near;   /* passed 80 per cent by this turn; BUDGET_TURN: none */
     char *cancelled_by;
     struct json *made; /* versions that its cells made of files that were there: [{"name","version"}]; NULL: none */
-    bool silent;  /* its question is gone or replaced: nobody waits for an answer */
-    bool retried; /* a second box was given */
+    bool silent;       /* its question is gone or replaced: nobody waits for an answer */
+    bool retried;      /* a second box was given */
 };
 
 struct staged {
@@ -303,6 +303,9 @@ char *session_txn(const struct session *s, const char *event_id, const char *wha
 void status_set(struct request *r, char *take_text);
 void status_end(struct request *r);
 void status_queue(struct session *s); /* everybody's place in the line */
+
+/* session_export.c */
+void session_export(struct request *r); /* posts this conversation as a notebook with its data */
 
 /* command.c */
 /* The command that text is, and where its argument begins; NULL: it is none. bare: without "!" it counts too. */

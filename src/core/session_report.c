@@ -203,7 +203,8 @@ static char *receipt_line(const struct json *facts, const char *language)
     for (const struct json *f = json_first(json_get(facts, "files")); f; f = json_next(f))
         add_file_part(&out, language, f);
     for (const struct json *f = json_first(json_get(facts, "made")); f; f = json_next(f))
-        str_printf(&out, " \xc2\xb7 %s \xe2\x86\x92 v%" PRId64, json_str_or(f, "name", ""), json_int_or(f, "version", 0));
+        str_printf(&out, " \xc2\xb7 %s \xe2\x86\x92 v%" PRId64, json_str_or(f, "name", ""),
+                   json_int_or(f, "version", 0));
     (void)snprintf(seconds, sizeof(seconds), "%.1f", (double)json_int_or(facts, "took_ms", 0) / 1000);
     autofree char *time = words(WORD_RECEIPT_TIME, language, seconds, NULL);
     str_printf(&out, " \xc2\xb7 %s", time);

@@ -55,7 +55,8 @@ static char *older_name(const struct staging *g, const struct file_row *f)
     for (int extra = 0;; extra++) {
         autofree char *mark = xasprintf(" (v%" PRId64 "%.*s)", f->version, extra, lines);
         const size_t room = NAME_BYTES - strlen(mark) - strlen(tail), stem = (size_t)(tail - f->name);
-        autofree char *name = xasprintf("%.*s%s%s", (int)(stem <= room ? stem : utf8_cut(f->name, stem, room)), f->name, mark, tail);
+        autofree char *name =
+            xasprintf("%.*s%s%s", (int)(stem <= room ? stem : utf8_cut(f->name, stem, room)), f->name, mark, tail);
         if (extra == (int)sizeof(lines) - 1 || !is_name_of_another(g, name))
             return take(name);
     }

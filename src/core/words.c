@@ -92,6 +92,11 @@ static const struct {
     [WORD_FILE_BIG] = { "`{a}` was not taken: it is larger than {b}.", "没有接收 `{a}`：超过了 {b}。" },
     [WORD_FILES_FULL] = { "`{a}` was not taken: the files of this conversation would take more than {b} together.",
                           "没有接收 `{a}`：这个会话的文件合计将超过 {b}。" },
+    [WORD_EXPORTED] = { "This conversation as a notebook, with its data. `sandbook export {a}` writes the same where the service runs.",
+                        "这个会话的笔记本和数据。在服务器上运行 `sandbook export {a}` 可得到同样的内容。" },
+    [WORD_EXPORT_BIG] = { "The notebook with its data is larger than {a}. Whoever runs the service can write it to disk with `sandbook "
+                          "export {b}`.",
+                          "笔记本和数据超过了 {a}。服务的管理员可以用 `sandbook export {b}` 写到磁盘。" },
     [WORD_NOT_KEPT] = { "Not kept: {a}.", "未能保留：{a}。" },
     [WORD_FILE_FAILED] = { "`{a}` was not taken: {b}. Please send it again.", "没有接收 `{a}`：{b}。请再发一次。" },
     [WORD_FILE_STORE] = { "`{a}` could not be stored just now. Please send it again; if that fails too, tell whoever runs "

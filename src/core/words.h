@@ -54,6 +54,8 @@ enum word {
     WORD_FILE_BIG,    /* a: name, b: limit */
     WORD_FILE_FAILED, /* a: name, b: why */
     WORD_FILES_FULL,  /* a: name, b: limit */
+    WORD_EXPORTED,    /* a: the session's id */
+    WORD_EXPORT_BIG,  /* a: limit, b: the session's id */
     WORD_NOT_KEPT,    /* a: names, each with the reason */
     WORD_FILE_STORE,  /* a: name */
     WORD_FILE_GOT,    /* a: names */

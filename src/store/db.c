@@ -172,6 +172,29 @@ static int migrate_one(struct db *d, const char *step, int to, struct err *e)
     return db_tx_commit(&tx, e);
 }
 
+int db_open_beside(struct db **out, const char *path, int version, struct err *e)
+{
+    struct db *d = xcalloc(1, sizeof *d);
+    int64_t have = 0;
+    int rc = sqlite3_open_v2(path, &d->sql, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, NULL);
+    if (rc != SQLITE_OK)
+        (void)err_set(e, ERR_STORE, "cannot open %s: %s", path, sqlite3_errstr(rc));
+    else
+        rc = script(d, "PRAGMA query_only=ON; PRAGMA trusted_schema=OFF", e);
+    (void)sqlite3_busy_timeout(d->sql, 2000);
+    if (rc == 0)
+        rc = db_each(d, e, get_int, &have, "PRAGMA user_version", "");
+    if (rc == 0 && have != version)
+        rc = err_set(e, ERR_CONFIG, "the database is of another version (schema %d, this program knows %d)", (int)have,
+                     version);
+    if (rc != 0) {
+        db_close(d);
+        return -1;
+    }
+    *out = d;
+    return 0;
+}
+
 int db_migrate(struct db *d, const char *const *steps, int n, struct err *e)
 {
     int64_t have = 0;

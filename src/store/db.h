@@ -10,6 +10,8 @@ struct db;
 struct db_row; /* one result row; valid inside the row callback only */
 
 must_check int db_open(struct db **out, const char *path, struct err *e);
+/* For reading, beside another process that writes; the schema must be at `version`, else ERR_CONFIG. */
+must_check int db_open_beside(struct db **out, const char *path, int version, struct err *e);
 void db_close(struct db *d);
 /* Brings the schema from its PRAGMA user_version to n by running steps[version..n-1], each in its own transaction. ERR_STORE when the
  * database is newer than this program. */

@@ -25,8 +25,8 @@ static int get_line(void *ud, const struct db_row *r)
 static int load_lines(struct store *s, const char *session, struct rows *lines, struct err *e)
 {
     *lines = (struct rows){ .size = sizeof(struct line) };
-    return db_each(s->db, e, get_line, lines, "SELECT line, parent, after, first FROM lines WHERE session=? ORDER BY line",
-                   "s", session);
+    return db_each(s->db, e, get_line, lines,
+                   "SELECT line, parent, after, first FROM lines WHERE session=? ORDER BY line", "s", session);
 }
 
 static const struct line *line_of(const struct rows *lines, int64_t cell)
@@ -107,8 +107,8 @@ static int get_file(void *ud, const struct db_row *r)
 static int load_files(struct listing *l, struct file_row **out, size_t *n, struct err *e)
 {
     int rc = db_each(l->store->db, e, get_file, l,
-                     "SELECT id, name, profile, bytes, version, seq, cell, gone FROM files WHERE session=? ORDER BY id", "s",
-                     l->session);
+                     "SELECT id, name, profile, bytes, version, seq, cell, gone FROM files WHERE session=? ORDER BY id",
+                     "s", l->session);
     free(l->spans.at);
     *out = l->rows.at;
     *n = l->rows.n;
@@ -145,6 +145,6 @@ int store_branch(struct store *s, const char *session, int cell, int next, struc
     const struct line *all = lines.at, *parent = line_of(&lines, cell);
     const int64_t number = lines.n ? all[lines.n - 1].line + 1 : 1, parent_number = parent ? parent->line : 0;
     free(lines.at);
-    return db_exec(s->db, e, "INSERT INTO lines(session, line, parent, after, first) VALUES(?,?,?,?,?)", "siiii", session,
-                   number, parent_number, (int64_t)cell, (int64_t)next);
+    return db_exec(s->db, e, "INSERT INTO lines(session, line, parent, after, first) VALUES(?,?,?,?,?)", "siiii",
+                   session, number, parent_number, (int64_t)cell, (int64_t)next);
 }

@@ -104,6 +104,31 @@ int store_open(struct store **out, const char *data_dir, struct err *e)
     return 0;
 }
 
+static int open_beside(struct store *s, const char *data_dir, struct err *e)
+{
+    char real[PATH_MAX];
+    autofree char *path = xasprintf("%s/sandbook.db", data_dir);
+    if (!realpath(data_dir, real) || access(path, R_OK) < 0)
+        return err_sys(e, ERR_CONFIG, errno, "there is no store in %s", data_dir);
+    s->dir = xstrdup(real);
+    s->dir_fd = open(real, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (s->dir_fd < 0)
+        return no_folder(real, errno, e);
+    return db_open_beside(&s->db, path, (int)countof(schema_steps), e);
+}
+
+int store_open_beside(struct store **out, const char *data_dir, struct err *e)
+{
+    struct store *s = xcalloc(1, sizeof *s);
+    s->dir_fd = s->lock_fd = -1;
+    if (open_beside(s, data_dir, e) < 0) {
+        store_close(s);
+        return -1;
+    }
+    *out = s;
+    return 0;
+}
+
 void store_deliver_to(struct store *s, const char *dir)
 {
     s->out = xstrdup(dir);

@@ -108,6 +108,32 @@ int store_cells(struct store *s, const char *session, char **out, struct err *e)
     return 0;
 }
 
+void cell_row_clear(struct cell_row *r)
+{
+    free(r->json);
+    *r = (struct cell_row){ 0 };
+}
+
+static int get_cell_row(void *ud, const struct db_row *r)
+{
+    struct cell_row *c = rows_add(ud);
+    *c = (struct cell_row){ .number = (int)db_int(r, 0),
+                            .base = db_text(r, 1) ? (int)db_int(r, 1) : -1,
+                            .turn = db_int(r, 2),
+                            .json = db_dup(r, 3) };
+    return 0;
+}
+
+int store_cell_rows(struct store *s, const char *session, struct cell_row **out, size_t *n, struct err *e)
+{
+    struct rows rows = { .size = sizeof(struct cell_row) };
+    int rc = db_each(s->db, e, get_cell_row, &rows,
+                     "SELECT number, base, turn, json FROM cells WHERE session=? ORDER BY number", "s", session);
+    *out = rows.at;
+    *n = rows.n;
+    return rc;
+}
+
 static int get_text(void *ud, const struct db_row *r)
 {
     char **out = ud;

@@ -1,9 +1,13 @@
 """Files of a conversation as people meet them: sent, changed by programs, kept in versions, branched, there again after a kill."""
+import base64
+import json
+import os
 import signal
 import sqlite3
+import zipfile
 from pathlib import Path
 
-from sandbook import Case
+from sandbook import Case, run
 from test_run import Service
 
 
@@ -109,6 +113,83 @@ class Files(Case):
             self.assertNotIn("together", post["markdown"])
         self.prints(s, "print(len(open('sent (v1).csv').read()))", "500000")
         s.end()
+
+    # ---- export ----
+
+    def conversation(self, s: Service) -> None:
+        self.program(s, "import pandas as pd\ndf = pd.read_csv('/mnt/data/sales.csv')\nprint('sum', df.amount.sum())\ndf['amount'] *= 2\ndf.to_csv('sales.csv', index=False)", **{"sales.csv": "region,amount\nN,1\nS,2\n"})
+        self.program(s, "total = pd.read_csv('sales.csv').amount.sum()\nimport matplotlib.pyplot as plt\nplt.plot([1, total]); plt.title('t')\ntotal")
+        self.program(s, "undone = 1\nprint('left by a branch')")
+        self.say(s, "!branch 2")
+        self.program(s, "print('undone' in dir(), total)\nopen('out/result.txt', 'w').write(str(total))\n1 / 0", **{"it's a file.csv": "x\n5\n"})
+        self.program(s, "print(open(\"it's a file.csv\").read().split()[1], '```')")
+
+    def test_export_is_a_notebook_with_its_data(self) -> None:
+        s = self.service()
+        self.conversation(s)
+        zipped = self.say(s, "!export")
+        session = next(Path(self.data, "sessions").iterdir()).name
+        target = Path(self.out, "exported")
+        p = run("export", session, "--set", f"service.data_dir={self.data}", "--out", str(target))  # while the service runs
+        self.assertEqual((p.returncode, p.stdout), (0, f"{target}/notebook.ipynb\n"), p.stderr)
+        names = {str(f.relative_to(target)) for f in target.rglob("*") if f.is_file()}
+        self.assertEqual(names, {"notebook.ipynb", "notebook.py", "README.md", "data/sales.csv", "data/it's a file.csv", "out/sales.csv", "out/result.txt"})
+        self.assertEqual((target / "data/sales.csv").read_text(), "region,amount\nN,1\nS,2\n")
+        book = json.loads((target / "notebook.ipynb").read_text())
+        code = [c for c in book["cells"] if c["cell_type"] == "code"]
+        self.assertEqual([c["execution_count"] for c in code if c["execution_count"]], [1, 2, 4, 5])
+        self.assertTrue(any("image/png" in o.get("data", {}) for c in code for o in c["outputs"]))
+        self.assertTrue(any(o["output_type"] == "error" and o["ename"] == "ZeroDivisionError" for c in code for o in c["outputs"]))
+        self.assertIn("Cell 3 does not run here", "".join(c["source"] for c in book["cells"] if c["cell_type"] == "markdown"))
+        self.assertNotIn("/mnt/data", "".join(c["source"] for c in code).replace("which was /mnt/data", ""))
+        compile((target / "notebook.py").read_text(), "notebook.py", "exec")
+        with zipfile.ZipFile(zipped["files"][0]["path"]) as z:
+            self.assertIsNone(z.testzip())
+            self.assertEqual(set(z.namelist()), names)
+            self.assertEqual(z.read("data/it's a file.csv"), b"x\n5\n")
+        again = run("export", session, "--set", f"service.data_dir={self.data}", "--out", str(target))
+        self.assertEqual(again.returncode, 2, again.stderr)
+        self.assertIn("not empty", again.stderr)
+        s.end()
+
+    def test_export_refuses_what_is_no_session(self) -> None:
+        s = self.service()
+        self.program(s, "1")
+        s.end()
+        for words, status in ((("export",), 2), (("export", "../../etc"), 2), (("export", "0" * 16), 1)):
+            p = run(*words, "--set", f"service.data_dir={self.data}", cwd=self.out)
+            self.assertEqual(p.returncode, status, p.stderr)
+        p = run("export", "0" * 16, "--set", f"service.data_dir={self.out}/none", cwd=self.out)
+        self.assertEqual(p.returncode, 2, p.stderr)
+        self.assertEqual(sorted(f for f in os.listdir(self.out) if f.startswith("sandbook")), [])
+
+    def test_the_notebook_is_valid_and_gives_the_numbers_again(self) -> None:
+        """Checked with nbformat and run by IPython, in a box."""
+        s = self.service()
+        self.conversation(s)
+        self.say(s, "!export")
+        zipped = next(Path(self.data).glob("sessions/*/out/.export-*.zip")).read_bytes()
+        s.end()
+        runner = (
+            "import json, os\nfrom IPython.core.interactiveshell import InteractiveShell\nos.chdir('book'); shell = InteractiveShell.instance()\n"
+            "for c in json.load(open('notebook.ipynb'))['cells']:\n    if c['cell_type'] == 'code': shell.run_cell(c['source'])\n"
+        )
+        code = (
+            "import base64, io, zipfile, nbformat, json, os, subprocess, sys\n"
+            f"zipfile.ZipFile(io.BytesIO(base64.b64decode({base64.b64encode(zipped).decode()!r}))).extractall('book')\n"
+            f"nb = nbformat.read('book/notebook.ipynb', 4); nbformat.validate(nb)\nopen('run.py', 'w').write({runner!r})\n"
+            "p = subprocess.run([sys.executable, 'run.py'], capture_output=True, text=True); print(p.stdout, p.stderr)\n"
+            "q = subprocess.run([sys.executable, 'notebook.py'], cwd='book', capture_output=True, text=True); print('PLAIN', q.stdout, q.stderr)\n"
+        )
+        cell, = self.cells(code)
+        self.assertEqual(cell["status"], "ok", cell)
+        book, _, plain = cell["stdout"].partition("PLAIN")
+        for text in (book, plain):
+            self.assertIn("sum 3", text, cell)
+            self.assertIn("False 6", text)
+            self.assertIn("ZeroDivisionError", text)
+            self.assertIn("5 ```", text)
+            self.assertNotIn("left by a branch", text)
 
     def test_a_name_that_an_older_version_would_take(self) -> None:
         s = self.service()
