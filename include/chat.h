@@ -72,6 +72,7 @@ struct chat_home {
     struct loop *loop;
     const struct conf *conf;
     struct store *store;
+    const char *data_dir; /* that store's folder, for files beside it that only an adapter knows */
 };
 
 struct chat_ops {

@@ -73,14 +73,21 @@
     X("matrix",   "password_file",    SECRET, matrix_password_file, "",      "path of the account's password; used once, then a token is kept in data_dir") \
     X("matrix",   "access_token_file", SECRET, matrix_token_file, "",        "path of an access token, instead of a password") \
     X("matrix",   "device_name",      STR,    matrix_device_name, "Sandbook", "how people see the bot's device") \
-    X("matrix",   "allow_users",      STR,    matrix_allow_users, "*",       "who may talk to the bot: ids with * and ?, parted by blanks") \
-    X("matrix",   "autojoin",         STR,    matrix_autojoin,    "allowed", "invitations: allowed (from allow_users), all, never") \
+    X("matrix",   "inviters",         STR,    matrix_inviters,    "*",       "who may invite the bot: ids with * and ?, separated by blanks") \
+    X("matrix",   "autojoin",         STR,    matrix_autojoin,    "allowed", "invitations: allowed (from inviters), all, never") \
     X("matrix",   "max_rooms",        INT,    matrix_max_rooms,   "2000",    "invitations beyond are declined") \
     X("matrix",   "leave_when_alone", BOOL,   matrix_leave_alone, "yes",     "leave a room when all others did") \
     X("matrix",   "require_mention",  STR,    matrix_mention,     "groups",  "groups, always or never: where the bot answers only when it is addressed") \
     X("matrix",   "reply",            STR,    matrix_reply,       "thread",  "in rooms of many, an answer starts a thread, or stands in the room: thread, room") \
     X("matrix",   "msgtype",          STR,    matrix_msgtype,     "text",    "answers as text, or as notice: other bots ignore those") \
     X("matrix",   "progress",         STR,    matrix_progress,    "edits",   "typing: only the typing notice; edits: after a while also a line that is edited") \
+    X("matrix",   "e2ee",             STR,    matrix_e2ee,        "on",      "encrypted rooms: on; off: they are not answered; required: others are not answered") \
+    X("matrix",   "recipients",       STR,    matrix_recipients,  "signed",  "whose devices can read the bot: all, signed (by their owner; people without an identity too), verified") \
+    X("matrix",   "senders",          STR,    matrix_senders,     "all",     "whose devices are answered: all, signed, verified") \
+    X("matrix",   "verification",     STR,    matrix_sas,         "operator", "people who verify the bot by emoji: operator (sandbook matrix verify), auto, off") \
+    X("matrix",   "cross_signing",    BOOL,   matrix_cross_sign,  "yes",     "make an identity for the account when it has none, and sign the bot's device with it") \
+    X("matrix",   "key_backup",       BOOL,   matrix_backup,      "yes",     "keep the keys of rooms, encrypted, on the server") \
+    X("matrix",   "recovery_key_file", SECRET, matrix_recovery_file, "",     "path of the recovery key of an identity that was made elsewhere") \
     X("matrix",   "allow_http_loopback", BOOL, matrix_loopback,   "yes",     "http:// to a homeserver on this machine") \
     X("matrix",   "allow_plain_http", BOOL,   matrix_plain,       "no",      "http:// to hosts other than loopback: the token travels in the clear") \
     X("slack",    "bot_token_file",   SECRET, slack_bot_token_file, "",      "path of the bot token (xoxb-...); this or installs_file switches Slack on") \

@@ -146,6 +146,10 @@ static const struct choice conf_choices[] = {
     { offsetof(struct conf, matrix_reply), " thread room ", "must be thread or room" },
     { offsetof(struct conf, matrix_msgtype), " text notice ", "must be text or notice" },
     { offsetof(struct conf, matrix_progress), " typing edits ", "must be typing or edits" },
+    { offsetof(struct conf, matrix_e2ee), " on off required ", "must be on, off or required" },
+    { offsetof(struct conf, matrix_recipients), " all signed verified ", "must be all, signed or verified" },
+    { offsetof(struct conf, matrix_senders), " all signed verified ", "must be all, signed or verified" },
+    { offsetof(struct conf, matrix_sas), " operator auto off ", "must be operator, auto or off" },
 };
 static const struct choice model_choices[] = {
     { offsetof(struct conf_model, dialect), " chat responses anthropic ollama builtin replay ",
@@ -364,11 +368,5 @@ int conf_check(const struct conf *c, struct err *e)
     if (check_ranges(&s, conf_ranges, countof(conf_ranges), e) < 0 ||
         check_choices(&s, conf_choices, countof(conf_choices), e) < 0)
         return -1;
-    return check_named(c, e) < 0 ? -1 : check_together(&s, c, e);
-    for (size_t i = 0; i < c->model_n; i++)
-        if (check_model(&c->models[i], e) < 0)
-            return -1;
-    if (check_matrix(&s, c, e) < 0)
-        return -1;
-    return check_together(&s, c, e);
+    return check_named(c, e) < 0 || check_matrix(&s, c, e) < 0 ? -1 : check_together(&s, c, e);
 }

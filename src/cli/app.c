@@ -167,8 +167,8 @@ char *app_data_dir(const struct conf *c)
 int app_data_store(struct app *a)
 {
     struct err e = { 0 };
-    autofree char *dir = app_data_dir(&a->o->conf);
-    return store_open(&a->store, dir, &e) < 0 ? cli_fail(&e) : CLI_OK;
+    a->data_dir = app_data_dir(&a->o->conf);
+    return store_open(&a->store, a->data_dir, &e) < 0 ? cli_fail(&e) : CLI_OK;
 }
 
 int app_hub(struct app *a, const struct session_watch *watch, void *ud)
@@ -222,6 +222,7 @@ void app_close(struct app *a)
     if (a->scratch)
         remove_scratch(a->scratch);
     free(a->scratch);
+    free(a->data_dir);
     if (a->out_fd >= 0)
         (void)close(a->out_fd);
     if (a->out_made) { /* nothing was made: leave no empty folder */

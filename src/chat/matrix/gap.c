@@ -9,6 +9,7 @@
 enum { PAGES_MAX = 50, PAGE = 100 };
 
 struct gap {
+    struct gap *next;
     struct chat *c;
     struct row *row;
     char *from, *to;
@@ -17,9 +18,19 @@ struct gap {
 
 static void gap_free(struct gap *g)
 {
+    struct gap **at = &g->c->inbox->gaps;
+    while (*at != g)
+        at = &(*at)->next;
+    *at = g->next;
     free(g->from);
     free(g->to);
     free(g);
+}
+
+void gap_free_all(struct chat *c)
+{
+    while (c->inbox->gaps)
+        gap_free(c->inbox->gaps);
 }
 
 bool inbox_wants(const struct chat *c, const struct json *event, bool joined)
@@ -34,7 +45,7 @@ bool inbox_wants(const struct chat *c, const struct json *event, bool joined)
     for (size_t i = 0; i < countof(types); i++)
         if (strcmp(type, types[i]) == 0)
             return true;
-    return false;
+    return strncmp(type, "m.key.verification.", strlen("m.key.verification.")) == 0;
 }
 
 static int keep_page(struct gap *g, const struct json *body, bool last, struct err *e)
@@ -46,6 +57,8 @@ static int keep_page(struct gap *g, const struct json *body, bool last, struct e
         return -1;
     for (const struct json *x = json_first(json_get(body, "chunk")); x; x = json_next(x)) {
         matrix_room_state(g->row->room, x, &changed);
+        if (matrix_e2ee_state(g->row->room, x, e) < 0)
+            return -1;
         if (inbox_wants(g->c, x, true) && inbox_insert(g->c, g->row, ++g->found, x, e) < 0)
             return -1;
     }
@@ -139,6 +152,7 @@ void gap_start(struct chat *c, struct row *row, struct json *take_row)
     const struct json *gap = json_get(j, "gap");
     struct gap *g = xcalloc(1, sizeof(*g));
     *g = (struct gap){
+        .next = c->inbox->gaps,
         .c = c,
         .row = row,
         .from = xstrdup(json_str_or(gap, "from", "")),
@@ -146,5 +160,6 @@ void gap_start(struct chat *c, struct row *row, struct json *take_row)
         .pages = (int)json_int_or(gap, "pages", 0),
         .found = (int)json_int_or(gap, "found", 0),
     };
+    c->inbox->gaps = g;
     ask(g);
 }

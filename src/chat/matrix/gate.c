@@ -143,7 +143,7 @@ static int decide_about(struct work *w, enum chat_event_type type, const char *t
 int work_decide(struct work *w, struct err *e)
 {
     const char *type = w->ev.type;
-    if (!mx_matches(w->c->conf->matrix_allow_users, w->ev.sender) || w->row->room->gone)
+    if (w->row->room->gone)
         return 0;
     w->direct = matrix_room_is_direct(w->row->room);
     w->name = mx_localpart(w->ev.sender);

@@ -173,6 +173,14 @@ void inbox_row_park(struct row *row, struct chat *c)
     not_busy(row, c);
 }
 
+void inbox_unpark(struct chat *c, const char *room)
+{
+    for (struct row *row = c->inbox->rows; row; row = row->next)
+        if (row->state == ROW_PARKED && strcmp(row->room->id, room) == 0)
+            row->state = ROW_NEW;
+    wake(c);
+}
+
 /* ---- the pump ---- */
 
 static void begin(struct chat *c, struct row *row)
@@ -308,6 +316,7 @@ void matrix_inbox_close(struct chat *c)
     loop_defer_cancel(c->loop, pump, c);
     loop_cancel(c->loop, c->inbox->timer);
     work_free_all(c);
+    gap_free_all(c);
     while (c->inbox->rows) {
         struct row *row = c->inbox->rows;
         c->inbox->rows = row->next;

@@ -24,6 +24,7 @@ struct inbox {
     int busy;
     loop_timer timer;
     struct work *work; /* all that runs */
+    struct gap *gaps;
     bool pumping;
     char (*dropped)[40]; /* keys of rows that are worked off, still in the store */
     size_t dropped_n, dropped_cap;
@@ -41,7 +42,10 @@ void inbox_row_later(struct row *row, struct chat *c);
 /* Again only when inbox_unpark() says so; the room goes on. */
 void inbox_row_park(struct row *row, struct chat *c);
 
+void inbox_unpark(struct chat *c, const char *room);
+
 /* ---- gap.c ---- */
+void gap_free_all(struct chat *c);
 void gap_start(struct chat *c, struct row *row, struct json *take_row);
 /* Also says what a row of its own is worth: messages and what changes them, by others, since we are in the room. */
 bool inbox_wants(const struct chat *c, const struct json *event, bool joined);

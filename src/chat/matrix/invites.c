@@ -147,7 +147,7 @@ static const char *refusal(const struct room *r, const struct json *create)
         return "I don't take invitations";
     if (!r->inviter || matrix_is_ignored(c, r->inviter))
         return "not allowed";
-    if (strcmp(c->conf->matrix_autojoin, "allowed") == 0 && !mx_matches(c->conf->matrix_allow_users, r->inviter))
+    if (strcmp(c->conf->matrix_autojoin, "allowed") == 0 && !mx_matches(c->conf->matrix_inviters, r->inviter))
         return "you are not on the list of people I may talk to";
     return NULL;
 }

@@ -282,7 +282,7 @@ static void on_media_config(void *ud, const struct api_answer *a)
 {
     struct chat *c = ud;
     c->upload_max = json_int_or(a->body, "m.upload.size", 0);
-    matrix_sync_start(c);
+    matrix_e2ee_start(c);
 }
 
 static void on_profile(void *ud, const struct api_answer *a)

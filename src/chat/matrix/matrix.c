@@ -16,6 +16,7 @@ static void matrix_close(struct chat *c)
     loop_cancel(c->loop, c->login.refresh_timer);
     api_free(c->api); /* first: no callback into what is freed below */
     matrix_media_free(c);
+    matrix_e2ee_close(c);
     if (c->inbox)
         matrix_inbox_close(c);
     if (c->outbox)
@@ -35,7 +36,9 @@ static int matrix_open(struct chat **out, const struct chat_home *home, const st
 {
     struct chat *c = xcalloc(1, sizeof(*c));
     bool found = false;
-    *c = (struct chat){ .loop = home->loop, .conf = home->conf, .store = home->store, .ev = ev, .ud = ud };
+    *c = (struct chat){
+        .loop = home->loop, .conf = home->conf, .store = home->store, .data_dir = home->data_dir, .ev = ev, .ud = ud
+    };
     if (api_new(&c->api, c->loop, c->conf->matrix_plain, matrix_login_stale, c, e) < 0 ||
         matrix_login_load(c, &found, e) < 0 || matrix_rooms_load(c, e) < 0) {
         matrix_close(c);

@@ -26,6 +26,9 @@ struct room {
     struct room *next;
     char *id;
     bool joined, invited, encrypted, direct; /* direct: the invitation said so */
+    bool told;                               /* that its messages can't be read */
+    bool only_joined;                        /* invited people may not read */
+    bool asking;                             /* for its members */
     bool gone;                               /* replaced by another: nothing is sent any more */
     int64_t members;                         /* joined and invited, from the summary; 0: not known */
     char *inviter, *successor;               /* may be NULL */
@@ -57,9 +60,12 @@ struct chat {
     struct api *api;
     struct login login;
     struct room *rooms;
+    struct e2ee *e2ee; /* NULL: off, or not up yet */
+    const char *data_dir;
     struct inbox *inbox;
     struct outbox *outbox;
     struct media *media; /* transfers */
+    struct cipher *ciphers;
     struct json *direct; /* content of m.direct, or NULL */
     struct json *ignored;
     char *since, *filter, *display_name; /* since NULL: first sync */
@@ -107,6 +113,19 @@ void matrix_invites_resume(struct chat *c);
 void matrix_room_alone(struct room *r);
 void matrix_room_follow(struct room *r);
 
+/* ---- e2ee.c: encryption's requests, its part of a sync, its messages ---- */
+void matrix_e2ee_start(struct chat *c); /* once logged in; ends in matrix_sync_start() */
+void matrix_e2ee_close(struct chat *c);
+must_check int matrix_e2ee_sync(struct chat *c, const struct json *response, struct err *e); /* in the sync's batch */
+must_check int matrix_e2ee_state(struct room *r, const struct json *event, struct err *e);   /* the same */
+must_check int matrix_e2ee_left(struct room *r, struct err *e);
+void matrix_e2ee_lost(struct chat *c, bool position); /* a batch, or the position */
+void matrix_e2ee_pump(struct chat *c);
+bool matrix_e2ee_more(const struct chat *c); /* the server holds more keys: ask at once */
+/* 1: *out is what to send as m.room.encrypted; 0: not yet, the outbox is pumped when it may be; -1: never. */
+must_check int matrix_e2ee_seal(struct room *r, const char *type, const struct json *content, struct json **out,
+                                struct err *e);
+
 /* ---- sync.c ---- */
 void matrix_sync_start(struct chat *c);
 bool matrix_is_ignored(const struct chat *c, const char *user);
@@ -142,6 +161,7 @@ struct media_get {
 typedef void media_fn(void *ud, int fd, int64_t bytes, const char *problem);
 void matrix_media_get(struct chat *c, const struct media_get *g, media_fn *fn, void *ud);
 struct media_put {
+    int take_fd;                    /* from its beginning; -1: path is opened */
     const char *path, *name, *type; /* name NULL: not told */
 };
 typedef void media_put_fn(void *ud, const char *mxc, const struct err *e);
@@ -155,6 +175,10 @@ must_check int matrix_post(struct chat *c, const struct chat_post *p, matrix_don
 void matrix_outbox_open(struct chat *c);
 void matrix_outbox_close(struct chat *c);
 void matrix_outbox_pump(struct chat *c);
+/* What waits for that room's keys may try again. */
+void matrix_outbox_wake(struct chat *c, const char *room);
+/* One event of our own making, once in this life. */
+void matrix_send_event(struct chat *c, const char *room, const char *type, const struct json *content, const char *txn);
 /* Nothing more goes there: what waits fails. */
 void matrix_outbox_drop_room(struct chat *c, const char *room);
 void matrix_typing(struct chat *c, const char *room, bool on);

@@ -310,10 +310,10 @@ void matrix_media_put(struct chat *c, const struct media_put *p, media_put_fn *f
     struct err e = { 0 };
     struct media *m = media_new(c, ud);
     m->put_fn = fn;
-    m->path = xstrdup(p->path);
+    m->path = xstrdup(p->path ? p->path : "");
     m->name = p->name ? xstrdup(p->name) : NULL;
     m->type = xstrdup(p->type);
-    m->fd = open(p->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    m->fd = p->path ? open(p->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : p->take_fd;
     if (m->fd >= 0) {
         put_go(m);
         return;

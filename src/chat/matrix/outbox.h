@@ -6,7 +6,7 @@
 #ifndef MATRIX_OUTBOX_H
 #define MATRIX_OUTBOX_H
 #include "content.h"
-#include "matrix.h"
+#include "e2ee.h"
 
 enum {
     OUT_MESSAGES_MAX = 64, /* of one job */
@@ -17,7 +17,9 @@ enum {
 
 /* One event to be sent. */
 struct message {
+    char *type;           /* NULL: m.room.message */
     struct json *content; /* NULL: a redaction of `target` */
+    struct json *sealed;  /* the same for an encrypted room; made once */
     char *target;         /* the event that is edited or redacted, else NULL */
     char *path, *name;    /* of a file to be uploaded first, else NULL */
     bool text;            /* part of the answer's text: can be amended */
@@ -32,7 +34,8 @@ struct job {
     char *txn, *thread, *reply_to;
     struct message *messages;
     size_t n, at;
-    struct json *sent; /* what is kept: {"at", "events": [of texts], "mxc"} */
+    struct json *sent;     /* what is kept: {"at", "events": [of texts], "mxc" or "file" of the message at `at`} */
+    struct attach *attach; /* of the file on its way */
     bool durable, busy, failed;
     int tries;
     int64_t not_before_ms;
@@ -62,8 +65,12 @@ void job_replace_with_words(struct job *job, const char *words);
 /* May a message be sent now? Else *wait_ms says when to ask again. */
 bool outbox_open(struct outbox *o, int64_t *wait_ms);
 void outbox_limited(struct outbox *o, int64_t retry_ms);
-void outbox_put(struct chat *c, const char *room, const char *txn, const struct json *content, const char *redacts,
-                api_fn *fn, void *ud);
+struct put {
+    const char *room, *type, *txn;
+    const struct json *content; /* NULL: a redaction */
+    const char *redacts;
+};
+void outbox_put(struct chat *c, const struct put *p, api_fn *fn, void *ud);
 
 /* ---- status.c: the line that tells how a turn is doing ---- */
 void status_post(struct chat *c, const struct chat_post *p);

@@ -9,6 +9,8 @@
 void message_clear(struct message *m)
 {
     json_free(m->content);
+    json_free(m->sealed);
+    free(m->type);
     free(m->target);
     free(m->path);
     free(m->name);
@@ -231,6 +233,7 @@ void job_replace_with_words(struct job *job, const char *words)
     AUTO(markup_freep) struct markup *doc = markup_of_text(words);
     struct message *m = &job->messages[job->at];
     json_free(m->content);
+    json_free(take(m->sealed));
     free(take(m->path));
     m->content = content_text(doc, "m.notice");
     if (job->thread)

@@ -1,4 +1,6 @@
 /* send.c - jobs: uploads, messages one after the other, the account's rate limit, and what is kept of it all. */
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/random.h>
 #include "ids.h"
@@ -10,6 +12,7 @@ enum {
     CALM_MS = 600000, /* without a complaint: the pace is forgotten */
     SENT_MAX = 64 << 10,
     TYPING_MS = 30000,
+    KEYS_MS = 30000, /* at the latest it is looked again whether a room's keys are there */
 };
 
 static void step(struct job *job);
@@ -47,14 +50,14 @@ static void sent_one(struct outbox *o)
 
 /* ---- requests ---- */
 
-void outbox_put(struct chat *c, const char *room, const char *txn, const struct json *content, const char *redacts,
-                api_fn *fn, void *ud)
+void outbox_put(struct chat *c, const struct put *p, api_fn *fn, void *ud)
 {
-    autofree char *in = mx_escape(room), *key = mx_escape(txn), *target = redacts ? mx_escape(redacts) : NULL;
-    autofree char *path = target ? xasprintf("/_matrix/client/v3/rooms/%s/redact/%s/%s", in, target, key)
-                                 : xasprintf("/_matrix/client/v3/rooms/%s/send/m.room.message/%s", in, key);
+    autofree char *in = mx_escape(p->room), *key = mx_escape(p->txn);
+    autofree char *what = mx_escape(p->content ? p->type : p->redacts);
+    autofree char *path =
+        xasprintf("/_matrix/client/v3/rooms/%s/%s/%s/%s", in, p->content ? "send" : "redact", what, key);
     c->outbox->in_flight++;
-    api_start(c->api, &(struct api_request){ .method = "PUT", .path = path, .body = content, .lane = API_LANE_SEND },
+    api_start(c->api, &(struct api_request){ .method = "PUT", .path = path, .body = p->content, .lane = API_LANE_SEND },
               fn, ud);
 }
 
@@ -92,6 +95,7 @@ static void job_free(struct job *job)
         message_clear(&job->messages[i]);
     free(job->messages);
     json_free(job->sent);
+    attach_free(job->attach);
     free(job->txn);
     free(job->thread);
     free(job->reply_to);
@@ -153,6 +157,19 @@ static int load_sent(struct job *job, struct err *e)
     return 0;
 }
 
+static char *message_txn(const struct job *job)
+{
+    const struct message *m = &job->messages[job->at];
+    return xasprintf("%s.%zu%s", job->txn, job->at, m->bare ? "r" : "");
+}
+
+static int forget_sealed(const struct job *job, struct err *e)
+{
+    autofree char *txn = message_txn(job);
+    const struct kept k = { MATRIX_PLATFORM, "sealed", txn };
+    return job->messages[job->at].sealed ? store_unkeep(job->c->store, &k, e) : 0;
+}
+
 /* A JSON array grows only while it is built: copied with one more. */
 static void note_event(struct job *job, const char *event)
 {
@@ -170,6 +187,9 @@ static int keep_message(struct job *job, const struct message *m, const char *ev
     if (m->text && m->content && event && job->type == CHAT_ANSWER)
         note_event(job, event);
     json_set(job->sent, "mxc", NULL);
+    json_set(job->sent, "file", NULL);
+    if (job->durable && forget_sealed(job, e) < 0)
+        return -1;
     job->at++;
     if (keep_sent(job, e) < 0 || (event && !m->target && matrix_place_keep(job->c, event, &place, e) < 0))
         return -1;
@@ -178,13 +198,56 @@ static int keep_message(struct job *job, const struct message *m, const char *ev
     return store_batch_commit(&batch, e);
 }
 
-/* ---- messages ---- */
+/* ---- encrypted rooms ----
+ *
+ * A message is encrypted once: the ciphertext is durable together with the key's advance, before it is sent. Encrypting anew after a crash
+ * would make two messages under one index, which receivers take for an attack. */
 
-static char *message_txn(const struct job *job)
+static int load_sealed(struct message *m, const struct job *job, const char *txn, struct err *e)
 {
-    const struct message *m = &job->messages[job->at];
-    return xasprintf("%s.%zu%s", job->txn, job->at, m->bare ? "r" : "");
+    const struct kept k = { MATRIX_PLATFORM, "sealed", txn };
+    autofree char *text = NULL;
+    size_t n = 0;
+    if (!job->durable)
+        return 0;
+    if (store_kept(job->c->store, &k, &text, &n, e) < 0)
+        return -1;
+    return text ? json_parse(&m->sealed, text, n, MATRIX_EVENT_MAX, e) : 0;
 }
+
+static int make_sealed(struct message *m, const struct job *job, const char *txn, struct err *e)
+{
+    AUTO(store_batch_end) struct store_batch batch = { 0 };
+    AUTO(str_clear) struct str text = STR_INIT(MATRIX_EVENT_MAX);
+    const struct kept k = { MATRIX_PLATFORM, "sealed", txn };
+    if (store_batch_begin(&batch, job->c->store, e) < 0)
+        return -1;
+    const int rc = matrix_e2ee_seal(job->room, m->type ? m->type : "m.room.message", m->content, &m->sealed, e);
+    if (rc < 0)
+        return -1;
+    json_print(&text, m->sealed);
+    if (rc == 1 && job->durable && store_keep(job->c->store, &k, str_peek(&text), text.len, e) < 0)
+        return -1;
+    return store_batch_commit(&batch, e) < 0 ? -1 : rc;
+}
+
+/* 1: m->sealed is there; 0: keys are on their way; -1: never, or the store. */
+static int seal(struct message *m, const struct job *job, const char *txn, struct err *e)
+{
+    if (!m->sealed && load_sealed(m, job, txn, e) < 0)
+        return -1;
+    if (m->sealed)
+        return 1;
+    const int rc = make_sealed(m, job, txn, e);
+    if (rc < 0) {
+        json_free(take(m->sealed));
+        if (e->kind == ERR_STORE)
+            matrix_e2ee_lost(job->c, false);
+    }
+    return rc;
+}
+
+/* ---- messages ---- */
 
 /* The server refuses; is there another way to say it? */
 static bool another_way(struct job *job, const struct api_answer *a)
@@ -236,6 +299,19 @@ static void on_sent(void *ud, const struct api_answer *a)
     }
 }
 
+static void set_address(struct job *job, const struct message *m, const char *mxc)
+{
+    if (!job->attach) {
+        json_set_str(m->content, "url", mxc);
+        json_set_str(job->sent, "mxc", mxc);
+        return;
+    }
+    struct json *file = attach_file(job->attach, mxc);
+    json_set(job->sent, "file", json_dup(file));
+    json_set(m->content, "file", file);
+    attach_free(take(job->attach));
+}
+
 static void on_uploaded(void *ud, const char *mxc, const struct err *e)
 {
     struct job *job = ud;
@@ -254,22 +330,79 @@ static void on_uploaded(void *ud, const char *mxc, const struct err *e)
         log_warn("matrix_upload_failed", KV_S("txn", job->txn), KV_E(e));
         job_replace_with_words(job, words);
     } else {
-        json_set_str(m->content, "url", mxc);
-        json_set_str(job->sent, "mxc", mxc);
+        set_address(job, m, mxc);
         if (keep_sent(job, &kept) < 0)
             log_warn("matrix_upload_not_kept", KV_S("txn", job->txn), KV_E(&kept));
     }
     matrix_outbox_pump(job->c);
 }
 
-static bool needs_upload(struct job *job, struct message *m)
+static bool needs_upload(const struct job *job, const struct message *m)
 {
-    const char *had = json_str_or(job->sent, "mxc", NULL); /* from before a restart */
-    if (!m->path || json_get(m->content, "url"))
+    const char *key = job->room->encrypted ? "file" : "url";
+    const struct json *had = json_get(job->sent, job->room->encrypted ? "file" : "mxc"); /* from before a restart */
+    if (!m->path || json_get(m->content, key))
         return false;
-    if (had)
-        json_set_str(m->content, "url", had);
-    return !had;
+    if (json_type(had) == JSON_NULL)
+        return true;
+    json_set(m->content, key, json_dup(had));
+    return false;
+}
+
+static void on_ciphered(void *ud, int fd, int64_t bytes, struct attach *take_attach, const char *problem)
+{
+    struct job *job = ud;
+    struct err e = { 0 };
+    (void)bytes;
+    attach_free(job->attach);
+    job->attach = take_attach;
+    if (problem) {
+        (void)err_set(&e, ERR_REFUSED, "%s", problem);
+        on_uploaded(job, NULL, &e);
+        return;
+    }
+    const struct media_put p = { .take_fd = fd, .type = "application/octet-stream" };
+    matrix_media_put(job->c, &p, on_uploaded, job);
+}
+
+static void upload(struct job *job, const struct message *m)
+{
+    if (!job->room->encrypted) {
+        const struct media_put p = { .path = m->path, .name = m->name, .type = content_type(m->name) };
+        matrix_media_put(job->c, &p, on_uploaded, job);
+        return;
+    }
+    struct err e = { 0 };
+    const int fd = open(m->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd >= 0) {
+        cipher_start(job->c, fd, NULL, on_ciphered, job);
+        return;
+    }
+    (void)err_sys(&e, ERR_REFUSED, errno, "cannot open %s", m->path);
+    on_uploaded(job, NULL, &e);
+}
+
+static void put_message(struct job *job, struct message *m)
+{
+    struct err e = { 0 };
+    autofree char *txn = message_txn(job);
+    const bool sealed = job->room->encrypted && m->content;
+    const int rc = sealed ? seal(m, job, txn, &e) : 1;
+    if (rc == 1) {
+        const struct put p = { .room = job->room->id,
+                               .type = sealed    ? "m.room.encrypted"
+                                       : m->type ? m->type
+                                                 : "m.room.message",
+                               .txn = txn,
+                               .content = sealed ? m->sealed : m->content,
+                               .redacts = m->target };
+        outbox_put(job->c, &p, on_sent, job);
+        return;
+    }
+    job->busy = false;
+    job->not_before_ms = loop_now_ms(job->c->loop) + (rc == 0 ? KEYS_MS : api_backoff_ms(1));
+    if (rc < 0 && e.kind != ERR_STORE)
+        job_over(job, &e);
 }
 
 /* The next message of a job that is not busy. */
@@ -277,13 +410,10 @@ static void step(struct job *job)
 {
     struct message *m = &job->messages[job->at];
     job->busy = true;
-    if (needs_upload(job, m)) {
-        const struct media_put p = { .path = m->path, .name = m->name, .type = content_type(m->name) };
-        matrix_media_put(job->c, &p, on_uploaded, job);
-        return;
-    }
-    autofree char *txn = message_txn(job);
-    outbox_put(job->c, job->room->id, txn, m->content, m->content ? NULL : m->target, on_sent, job);
+    if (needs_upload(job, m))
+        upload(job, m);
+    else
+        put_message(job, m);
 }
 
 /* ---- the pump ---- */
@@ -313,8 +443,6 @@ static const char *cannot_send(const struct job *job)
 {
     if (job->room->gone)
         return "the room was replaced";
-    if (job->room->encrypted)
-        return "the room is encrypted";
     return job->failed || !job->room->joined ? "we are not in the room" : NULL;
 }
 
@@ -426,6 +554,26 @@ int matrix_post(struct chat *c, const struct chat_post *p, matrix_done_fn *done,
         matrix_typing(c, p->room, false);
     matrix_outbox_pump(c);
     return 0;
+}
+
+void matrix_send_event(struct chat *c, const char *room, const char *type, const struct json *content, const char *txn)
+{
+    struct job *job = job_new(c, &(struct chat_post){ .type = CHAT_NOTICE, .txn = txn, .room = room });
+    struct err ignored = { 0 };
+    job->messages = xcalloc(1, sizeof(*job->messages));
+    job->n = 1;
+    job->messages[0] = (struct message){ .type = xstrdup(type), .content = json_dup(content) };
+    if (load_sent(job, &ignored) < 0) /* not durable: nothing is read */
+        log_warn("matrix_event_not_sent", KV_E(&ignored));
+    matrix_outbox_pump(c);
+}
+
+void matrix_outbox_wake(struct chat *c, const char *room)
+{
+    for (struct job *job = c->outbox->jobs; job; job = job->next)
+        if (!job->busy && strcmp(job->room->id, room) == 0)
+            job->not_before_ms = 0;
+    matrix_outbox_pump(c);
 }
 
 void matrix_outbox_drop_room(struct chat *c, const char *room)

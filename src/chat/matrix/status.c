@@ -154,6 +154,22 @@ static void on_shown(void *ud, const struct api_answer *a)
     matrix_outbox_pump(c);
 }
 
+/* False: not now; the next text will try again. */
+static bool seal(struct status *s, struct json **content)
+{
+    struct json *sealed = NULL;
+    struct err e = { 0 };
+    const int rc = matrix_e2ee_seal(matrix_room(s->c, s->room), "m.room.message", *content, &sealed, &e);
+    s->next_ms = loop_now_ms(s->c->loop) + BETWEEN_MS;
+    if (rc < 0)
+        log_warn("matrix_status_not_encrypted", KV_E(&e));
+    if (rc != 1)
+        return false;
+    json_free(*content);
+    *content = sealed;
+    return true;
+}
+
 static void show(struct status *s)
 {
     AUTO(markup_freep) struct markup *doc = markup_parse(s->wanted);
@@ -163,25 +179,31 @@ static void show(struct status *s)
         content = content_edit(take(content), s->event);
     else if (s->thread)
         content_relate(content, s->thread, s->reply_to);
+    const bool sealed = matrix_room(s->c, s->room)->encrypted;
+    if (sealed && !seal(s, &content))
+        return;
     free(s->shown);
     s->shown = xstrdup(s->wanted);
     s->busy = true;
-    outbox_put(s->c, s->room, txn, content, NULL, on_shown, s);
+    const struct put p = {
+        .room = s->room, .type = sealed ? "m.room.encrypted" : "m.room.message", .txn = txn, .content = content
+    };
+    outbox_put(s->c, &p, on_shown, s);
 }
 
 static void redact(struct status *s)
 {
     autofree char *txn = xasprintf("%s.%lld.end", s->txn, (long long)s->c->outbox->life_ms);
     s->busy = true;
-    outbox_put(s->c, s->room, txn, NULL, s->event, on_redacted, s);
+    outbox_put(s->c, &(struct put){ .room = s->room, .txn = txn, .redacts = s->event }, on_redacted, s);
 }
 
 /* ---- when ---- */
 
-static bool may_send(struct status *s)
+static bool may_send(const struct status *s)
 {
-    struct room *room = matrix_room(s->c, s->room);
-    return room->joined && !room->gone && !room->encrypted;
+    const struct room *room = matrix_room(s->c, s->room);
+    return room->joined && !room->gone;
 }
 
 static void on_due(void *ud)

@@ -74,6 +74,8 @@ static int take_timeline(struct room *r, const struct json *events, bool joined,
     for (const struct json *x = json_first(events); x; x = json_next(x)) {
         joined = joined || is_own_join(r->chat, x);
         matrix_room_state(r, x, changed);
+        if (matrix_e2ee_state(r, x, e) < 0)
+            return -1;
         if (r->chat->since && inbox_wants(r->chat, x, joined) && matrix_pending_add(r->chat, r->id, x, e) < 0)
             return -1;
     }
@@ -89,8 +91,11 @@ static int take_joined(struct chat *c, const char *id, const struct json *joined
     const char *prev = json_str_or(timeline, "prev_batch", NULL);
     r->joined = true;
     r->invited = false;
-    for (const struct json *x = json_first(json_get(json_get(joined, "state"), "events")); x; x = json_next(x))
+    for (const struct json *x = json_first(json_get(json_get(joined, "state"), "events")); x; x = json_next(x)) {
         matrix_room_state(r, x, &changed);
+        if (matrix_e2ee_state(r, x, e) < 0)
+            return -1;
+    }
     matrix_room_summary(r, joined, &changed);
     if (json_bool_or(timeline, "limited", false) && c->since && was_in && prev &&
         matrix_gap_add(c, id, c->since, prev, e) < 0)
@@ -110,7 +115,7 @@ static int take_rooms(struct chat *c, const struct json *rooms, struct err *e)
         log_info("matrix_room_left", KV_S("room", r->id));
         r->joined = r->invited = false;
         matrix_outbox_drop_room(c, r->id);
-        if (matrix_room_keep(r, e) < 0)
+        if (matrix_room_keep(r, e) < 0 || matrix_e2ee_left(r, e) < 0)
             return -1;
     }
     for (const struct json *x = json_first(asked); x; x = json_next(x)) {
@@ -135,7 +140,8 @@ static int take_response(struct chat *c, const struct json *body, struct err *e)
     const char *next = NULL;
     if (json_str(body, "next_batch", &next, e) < 0 || store_batch_begin(&batch, c->store, e) < 0)
         return -1;
-    if (take_account_data(c, json_get(json_get(body, "account_data"), "events"), e) < 0 ||
+    if (matrix_e2ee_sync(c, body, e) < 0 || /* first: keys before what they open */
+        take_account_data(c, json_get(json_get(body, "account_data"), "events"), e) < 0 ||
         take_rooms(c, json_get(body, "rooms"), e) < 0)
         return -1;
     if (store_keep(c->store, &sync_row, next, strlen(next), e) < 0 || store_batch_commit(&batch, e) < 0)
@@ -160,6 +166,7 @@ static void forget_position(struct chat *c)
     struct err e = { 0 };
     log_warn("matrix_position_lost", KV_S("user", c->login.user));
     free(take(c->since));
+    matrix_e2ee_lost(c, true);
     if (store_unkeep(c->store, &sync_row, &e) < 0)
         log_error("matrix_position_not_forgotten", KV_E(&e));
     poll_again(c, api_backoff_ms(1));
@@ -180,13 +187,16 @@ static void on_sync(void *ud, const struct api_answer *a)
     if (e.kind == ERR_NONE && take_response(c, a->body, &e) == 0) {
         c->sync_tries = 0;
         c->good_sync_ms = loop_now_ms(c->loop);
+        matrix_e2ee_pump(c);
         matrix_inbox_pump(c, false);
         after_response(c, a->body);
         poll_again(c, 0);
         return;
     }
-    if (a->err.kind == ERR_NONE)
+    if (a->err.kind == ERR_NONE) {
+        matrix_e2ee_lost(c, false);
         matrix_inbox_pump(c, true);
+    }
     const int64_t backoff = api_backoff_ms(++c->sync_tries);
     log_warn("matrix_sync_failed", KV_I("try", c->sync_tries), KV_E(&e));
     poll_again(c, e.retry_ms > backoff ? e.retry_ms : backoff);
@@ -202,7 +212,7 @@ static void poll_now(void *ud)
         poll_again(c, INBOX_PAUSE_MS);
         return;
     }
-    const int64_t ms = c->since && c->good_sync_ms ? POLL_MS : 0;
+    const int64_t ms = c->since && c->good_sync_ms && !matrix_e2ee_more(c) ? POLL_MS : 0;
     autofree char *since = c->since ? mx_escape(c->since) : NULL, *filter = mx_escape(c->filter);
     autofree char *path = xasprintf("/_matrix/client/v3/sync?filter=%s&timeout=%lld&set_presence=offline%s%s", filter,
                                     (long long)ms, since ? "&since=" : "", since ? since : "");

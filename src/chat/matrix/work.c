@@ -28,6 +28,7 @@ static void work_free(struct work *w)
         json_free(w->source[i].encrypted);
     }
     json_free(w->j);
+    crypto_message_clear(&w->clear);
     free(w->about);
     free(w->thread);
     free(w->text);
@@ -134,9 +135,22 @@ static void add_file(struct work *w, int fd, int64_t bytes, const char *problem)
     w->file[i] = (struct chat_file){ .name = w->source[i].name, .fd = fd, .bytes = bytes, .problem = w->problem[i] };
 }
 
+static void on_plain(void *ud, int fd, int64_t bytes, struct attach *take_attach, const char *problem)
+{
+    struct work *w = ud;
+    attach_free(take_attach);
+    add_file(w, fd, bytes, problem);
+    next_step(w);
+}
+
 static void on_file(void *ud, int fd, int64_t bytes, const char *problem)
 {
     struct work *w = ud;
+    const struct json *encrypted = w->source[w->file_n].encrypted;
+    if (encrypted && fd >= 0) {
+        cipher_start(w->c, fd, encrypted, on_plain, w);
+        return;
+    }
     add_file(w, fd, bytes, problem);
     next_step(w);
 }
@@ -155,6 +169,19 @@ static void get_file(struct work *w)
 
 /* ---- files of events that it points to ---- */
 
+static void add_fetched(struct work *w, const struct mx_event *ev, const struct json *event)
+{
+    AUTO(crypto_message_clear) struct crypto_message clear = { 0 };
+    struct err e = { 0 };
+    const bool sealed = strcmp(ev->type, "m.room.encrypted") == 0;
+    if (sealed && e2ee_open(w->c, w->row->room->id, event, &clear, &e) != 1)
+        return; /* without that file, then */
+    if (!sealed && w->row->room->encrypted)
+        return;
+    if (strcmp(sealed ? clear.type : ev->type, "m.room.message") == 0)
+        work_add_source(w, sealed ? clear.content : ev->content);
+}
+
 static void on_fetched(void *ud, const struct api_answer *a)
 {
     struct work *w = ud;
@@ -164,9 +191,8 @@ static void on_fetched(void *ud, const struct api_answer *a)
         return;
     }
     w->fetched++;
-    if (mx_event_read(&ev, a->body) && strcmp(ev.type, "m.room.message") == 0 && !ev.redacted &&
-        strcmp(ev.sender, w->c->login.user) != 0)
-        work_add_source(w, ev.content);
+    if (mx_event_read(&ev, a->body) && !ev.redacted && strcmp(ev.sender, w->c->login.user) != 0)
+        add_fetched(w, &ev, a->body);
     next_step(w);
 }
 
@@ -189,6 +215,85 @@ static void next_step(struct work *w)
 
 /* ---- the beginning ---- */
 
+static const int64_t park_max_ms = INT64_C(7) * 24 * 3600 * 1000; /* keys that have not come by then never will */
+
+static void park(struct work *w)
+{
+    struct chat *c = w->c;
+    struct row *row = w->row;
+    if (time_unix_ms() - w->ev.sent_ms > park_max_ms) {
+        drop(w);
+        return;
+    }
+    work_free(w);
+    inbox_row_park(row, c);
+}
+
+/* Somebody's app refuses us its keys: that person waits for an answer that can't come. */
+static void tell_withheld(struct work *w)
+{
+    struct room *r = w->row->room;
+    struct err e = { 0 };
+    if (w->clear.utd != CRYPTO_WITHHELD || r->told || !matrix_room_is_direct(r))
+        return;
+    r->told = true;
+    autofree char *txn = xasprintf("withheld.%s", w->ev.id);
+    const struct chat_post p = {
+        .type = CHAT_NOTICE,
+        .txn = txn,
+        .room = r->id,
+        .markdown =
+            "I can't read this: your app keeps its keys from my device, because it is not verified. Let the person who runs me "
+            "know (`sandbook matrix status`), or allow unverified devices, and write again.",
+    };
+    if (matrix_post(w->c, &p, NULL, NULL, &e) < 0)
+        log_warn("matrix_not_told", KV_E(&e));
+}
+
+/* 1: content is what was said; else as e2ee_open(). */
+static int read_clear(struct work *w, struct err *e)
+{
+    int rc = 1;
+    w->content = w->ev.content;
+    if (strcmp(w->ev.type, "m.room.encrypted") == 0) {
+        rc = e2ee_open(w->c, w->row->room->id, json_get(w->j, "event"), &w->clear, e);
+        if (rc != 1)
+            tell_withheld(w);
+        else {
+            w->ev.type = w->clear.type;
+            w->content = w->clear.content;
+        }
+    } else if (strcmp(w->ev.type, "m.room.message") == 0 && w->row->room->encrypted) {
+        log_warn("matrix_plaintext_dropped", KV_S("room", w->row->room->id), KV_S("event", w->ev.id));
+        rc = 0; /* the server could have written it */
+    } else if (strcmp(w->c->conf->matrix_e2ee, "required") == 0 && !w->row->room->encrypted) {
+        rc = 0;
+    }
+    mx_relation_read(&w->relation, json_get(w->content, "m.relates_to"));
+    return rc;
+}
+
+static void go_on(struct work *w)
+{
+    struct err e = { 0 };
+    bool taken = false;
+    const struct crypto_room_event ev = { .room = w->row->room->id,
+                                          .id = w->ev.id,
+                                          .sender = w->ev.sender,
+                                          .type = w->ev.type,
+                                          .content = w->content,
+                                          .ts_ms = w->ev.sent_ms };
+    int rc = e2ee_verification(w->c, &ev, &taken, &e);
+    if (rc == 0 && !taken)
+        rc = work_decide(w, &e);
+    if (rc < 0)
+        later(w, &e);
+    else if (rc == 0)
+        drop(w);
+    else
+        next_step(w);
+}
+
 void work_start(struct chat *c, struct row *row, struct json *take_row)
 {
     struct err e = { 0 };
@@ -199,13 +304,13 @@ void work_start(struct chat *c, struct row *row, struct json *take_row)
         drop(w);
         return;
     }
-    w->content = w->ev.content;
-    mx_relation_read(&w->relation, json_get(w->content, "m.relates_to"));
-    const int rc = work_decide(w, &e);
-    if (rc < 0)
-        later(w, &e);
+    const int rc = read_clear(w, &e);
+    if (rc == 1)
+        go_on(w);
     else if (rc == 0)
         drop(w);
+    else if (rc == 2)
+        park(w);
     else
-        next_step(w);
+        later(w, &e);
 }

@@ -1,6 +1,7 @@
 /* work.h - private to the way in: one event from its row to on_event(). */
 #ifndef MATRIX_WORK_H
 #define MATRIX_WORK_H
+#include "e2ee.h"
 #include "inbox.h"
 
 enum { WORK_FILES_MAX = 16, WORK_FETCH_MAX = 2 };
@@ -16,6 +17,7 @@ struct work {
     struct chat *c;
     struct row *row;
     struct json *j;              /* the row */
+    struct crypto_message clear; /* what was encrypted */
     struct mx_event ev;          /* borrowed from j */
     struct mx_relation relation; /* the same */
     const struct json *content;  /* what counts: of an edit the new one */
