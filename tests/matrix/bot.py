@@ -27,7 +27,7 @@ class Bot:
         self.user = self.account.user
         self.folder = Path(tempfile.mkdtemp(prefix="sandbook-bot-"))
         self.recording = self.folder / "replay.jsonl"
-        self.recording.write_text("".join(json.dumps(a) + "\n" for a in answers))
+        self.answers(*answers)
         password = self.folder / "password"
         password.write_text(self.account.password)
         password.chmod(0o600)
@@ -41,6 +41,10 @@ class Bot:
         self.life = 0
         self.came = threading.Condition()
         self.process: subprocess.Popen | None = None
+
+    def answers(self, *answers: dict) -> None:
+        """What the model says in the next life; a recording begins anew with each."""
+        self.recording.write_text("".join(json.dumps(a) + "\n" for a in answers))
 
     def start(self, wait: str = "matrix_logged_in") -> "Bot":
         self.process = subprocess.Popen([PROGRAM, "run", "-c", str(self.conf)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
