@@ -266,7 +266,7 @@ static void add_guards(struct str *out)
     for (size_t i = 0; i < countof(guards); i++) {
         put(out, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)guards[i].number, 0, 4));
         load(out,
-             offsetof(struct seccomp_data, args) + 8 * guards[i].index); /* little endian: the low half comes first */
+             offsetof(struct seccomp_data, args) + sizeof(uint64_t) * guards[i].index); /* its low half comes first */
         answer_if(out, BPF_JEQ, guards[i].value, SECCOMP_RET_ERRNO | EPERM);
         load(out, offsetof(struct seccomp_data, nr));
     }

@@ -338,10 +338,10 @@ void PyOS_AfterFork_Child(void);
  * of this very stack, on which it returns. */
 static int fork_by_another(void)
 {
-    int middle = vfork();
+    int middle = vfork(); /* NOLINT(clang-analyzer-security.insecureAPI.vfork): wanted, see lock.h */
     if (middle != 0)
         return middle;
-    int child = fork();
+    int child = fork(); /* NOLINT(clang-analyzer-unix.Vfork): it is the reason for all this */
     if (child != 0)
         _exit(child < 0);
     return 0;
