@@ -18,9 +18,9 @@ struct httpd_request {
 };
 
 struct httpd_answer {
-    int status;       /* 0: 500 */
-    const char *type; /* Content-Type; NULL: none */
-    struct str body;  /* httpd clears it */
+    int status;            /* 0: 500 */
+    const char *type;      /* Content-Type; NULL: none */
+    struct str body;       /* httpd clears it */
     const char *header[2]; /* one more header, name and value; NULL: none */
 };
 

@@ -33,8 +33,8 @@ struct ws_events {
     void (*closed)(void *ud, int code, const struct err *e);
 };
 
-must_check int ws_open(struct ws **out, struct loop *l, const struct ws_request *r, const struct ws_events *ev, void *ud,
-                       struct err *e);
+must_check int ws_open(struct ws **out, struct loop *l, const struct ws_request *r, const struct ws_events *ev,
+                       void *ud, struct err *e);
 /* Queued; ERR_LIMIT when the peer takes nothing and the queue is full, ERR_NET when the link is not open. */
 must_check int ws_send(struct ws *w, const char *text, size_t n, struct err *e);
 /* Closes in order: closed() follows when the peer echoes, or 2 s later. */

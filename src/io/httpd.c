@@ -144,8 +144,8 @@ static int read_address(const char *text, struct sockaddr_storage *out, struct e
     if (!colon || !end || *end || end == colon + 1 || port < 0 || port > 65535)
         return err_set(e, ERR_CONFIG, "\"%.60s\" is no address with a port, such as 127.0.0.1:8080", text);
     const bool bracketed = *text == '[' && colon > text + 1 && colon[-1] == ']';
-    autofree char *host = bracketed ? xstrndup(text + 1, (size_t)(colon - text) - 2)
-                                    : xstrndup(text, (size_t)(colon - text));
+    autofree char *host =
+        bracketed ? xstrndup(text + 1, (size_t)(colon - text) - 2) : xstrndup(text, (size_t)(colon - text));
     *out = (struct sockaddr_storage){ .ss_family = bracketed ? AF_INET6 : AF_INET };
     if (bracketed) {
         six->sin6_port = htons((uint16_t)port);
@@ -191,10 +191,10 @@ int httpd_open(struct httpd **out, struct loop *l, const struct httpd_config *c,
         return -1;
     struct httpd *h = xcalloc(1, sizeof(*h));
     *h = (struct httpd){ .l = l, .c = *c, .port = port };
-    h->mhd = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, on_request, h,
-                              MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED, on_over, NULL,
-                              MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-                              (unsigned)READ_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_MAX, MHD_OPTION_END);
+    h->mhd = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, on_request, h, MHD_OPTION_LISTEN_SOCKET, fd,
+                              MHD_OPTION_NOTIFY_COMPLETED, on_over, NULL, MHD_OPTION_CONNECTION_LIMIT,
+                              (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)READ_S,
+                              MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_MAX, MHD_OPTION_END);
     const union MHD_DaemonInfo *info = h->mhd ? MHD_get_daemon_info(h->mhd, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
     if (!info) {
         httpd_close(h);

@@ -42,7 +42,8 @@ struct ws {
     struct str head, out; /* the upgrade: answer so far, request */
     struct ws_frames *frames;
     int64_t connect_ms, ping_ms, pong_ms, silent_ms;
-    int64_t began_ms, heard_ms, pinged_ms, owed_ms, stuck_ms; /* owed: since when a pong is missing; stuck: bytes wait */
+    int64_t began_ms, heard_ms, pinged_ms, owed_ms,
+        stuck_ms; /* owed: since when a pong is missing; stuck: bytes wait */
     uint64_t pings;
     int code;
     struct err why;

@@ -127,6 +127,8 @@ static int queue(struct ws_frames *f, uint8_t opcode, const char *data, size_t n
 
 int ws_frames_text(struct ws_frames *f, const char *text, size_t n, struct err *e)
 {
+    if (wslay_event_get_queued_msg_count(f->ctx) > QUEUED_MAX / 2)
+        (void)wslay_event_send(f->ctx); /* as bytes they take less room, and count against OUT_MAX only */
     if (wslay_event_get_queued_msg_count(f->ctx) > QUEUED_MAX)
         return err_set(e, ERR_LIMIT, "the server takes nothing");
     return queue(f, WSLAY_TEXT_FRAME, text, n) == 0 ? 0 : err_set(e, ERR_NET, "the link is closing");

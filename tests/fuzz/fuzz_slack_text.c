@@ -30,8 +30,10 @@ static void addresses(const char *text)
 {
     static const char token[] = "https://files.slack.com";
     const enum slack_host host = slack_fetch_host(text, "files.slack.com", "*.slack.com");
-    must(host != SLACK_HOST_TOKEN || (strncasecmp(text, token, strlen(token)) == 0 && strchr("/?#:", text[strlen(token)])));
-    autofree char *name = slack_fetch_name(text), *to = slack_fetch_resolve(token, text), *payload = slack_http_payload("application/x-www-form-urlencoded", text);
+    must(host != SLACK_HOST_TOKEN ||
+         (strncasecmp(text, token, strlen(token)) == 0 && strchr("/?#:", text[strlen(token)])));
+    autofree char *name = slack_fetch_name(text), *to = slack_fetch_resolve(token, text),
+                  *payload = slack_http_payload("application/x-www-form-urlencoded", text);
     must(*name && strlen(name) <= 120 && !strchr(name, '/') && *name != '.' && utf8_valid(name, strlen(name)));
 }
 

@@ -40,10 +40,12 @@ static void prose_is_rich_text(void **state)
         { "3. a\n4. b", "\"style\":\"ordered\",\"offset\":2" },
         { "- a\n  - deep", "\"indent\":1" },
         { "> said", "\"type\":\"rich_text_quote\"" },
-        { "```python\nx = 1\n```", "{\"type\":\"rich_text_preformatted\",\"elements\":[{\"type\":\"text\",\"text\":\"x = 1\"}]}" },
+        { "```python\nx = 1\n```",
+          "{\"type\":\"rich_text_preformatted\",\"elements\":[{\"type\":\"text\",\"text\":\"x = 1\"}]}" },
         { "<!channel> @here", "\"text\":\"<!channel> @here\"" }, /* literal there; dead in `text` */
         { "a\n\n---\n\nb", "{\"type\":\"divider\"}" },
-        { "|a|b|\n|---|--:|\n|x|1|", "\"column_settings\":[{\"align\":\"left\",\"is_wrapped\":true},{\"align\":\"right\"" },
+        { "|a|b|\n|---|--:|\n|x|1|",
+          "\"column_settings\":[{\"align\":\"left\",\"is_wrapped\":true},{\"align\":\"right\"" },
     };
     for (size_t i = 0; i < countof(rows); i++) {
         AUTO(slack_layout_clear) struct slack_layout l;
@@ -105,8 +107,10 @@ static void text_is_the_rung_without_blocks(void **state)
     AUTO(slack_layout_clear) struct slack_layout l;
     lay(&l, "# H\n\n**b** and *i* at [x|y](https://z.org/) `c` a<b\n\n- one\n- two\n\n中**粗**文", SLACK_TEXT);
     assert_null(l.at[0].blocks);
-    assert_string_equal(l.at[0].text, "*H*\n\n*b* and _i_ at <https://z.org/|xy> `c` a&lt;b\n\n• one\n• two\n\n中\xe2\x80\x8b*粗*\xe2\x80\x8b文\n"
-                                      "_1 cell · 0.2 s_");
+    assert_string_equal(
+        l.at[0].text,
+        "*H*\n\n*b* and _i_ at <https://z.org/|xy> `c` a&lt;b\n\n• one\n• two\n\n中\xe2\x80\x8b*粗*\xe2\x80\x8b文\n"
+        "_1 cell · 0.2 s_");
 }
 
 static void what_is_too_long_for_four_messages_is_a_file(void **state)

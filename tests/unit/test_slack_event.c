@@ -14,7 +14,8 @@ static struct json *read_event(struct slack_event *out, const char *event)
 {
     struct err e = { 0 };
     struct json *j = NULL;
-    autofree char *text = xasprintf("{\"type\":\"event_callback\",\"event_id\":\"Ev1\",\"team_id\":\"T1\",\"event\":%s}", event);
+    autofree char *text =
+        xasprintf("{\"type\":\"event_callback\",\"event_id\":\"Ev1\",\"team_id\":\"T1\",\"event\":%s}", event);
     assert_int_equal(json_parse(&j, text, strlen(text), 1 << 20, &e), 0);
     slack_event_read(out, j, &self);
     return j;
@@ -48,27 +49,36 @@ static void each_event_is_what_it_is(void **state)
         { "{\"type\":\"app_mention\",\"channel\":\"C1\",\"user\":\"U1\",\"ts\":\"1.000001\",\"text\":\"<@UBOT>\"}",
           SLACK_MESSAGE },
         { "{" M ",\"subtype\":\"message_changed\",\"message\":{\"user\":\"U1\",\"ts\":\"1.000001\",\"text\":\"b\"},"
-          "\"previous_message\":{\"text\":\"a\"}}", SLACK_EDIT },
+          "\"previous_message\":{\"text\":\"a\"}}",
+          SLACK_EDIT },
         { "{" M ",\"subtype\":\"message_changed\",\"message\":{\"user\":\"U1\",\"ts\":\"1.000001\",\"text\":\"a\","
-          "\"attachments\":[{}]},\"previous_message\":{\"text\":\"a\"}}", SLACK_NOTHING },
+          "\"attachments\":[{}]},\"previous_message\":{\"text\":\"a\"}}",
+          SLACK_NOTHING },
         { "{" M ",\"subtype\":\"message_changed\",\"message\":{\"user\":\"U1\",\"ts\":\"1.000001\",\"text\":\"a\"}}",
           SLACK_NOTHING },
         { "{" M ",\"subtype\":\"message_changed\",\"message\":{\"user\":\"U1\",\"ts\":\"1.000001\",\"text\":\"a\","
-          "\"edited\":{\"ts\":\"2.000002\"}}}", SLACK_EDIT },
-        { "{" M ",\"subtype\":\"message_changed\",\"message\":{\"user\":\"UBOT\",\"bot_id\":\"BBOT\",\"ts\":\"1.000001\","
-          "\"text\":\"b\"},\"previous_message\":{\"text\":\"a\"}}", SLACK_NOTHING },
+          "\"edited\":{\"ts\":\"2.000002\"}}}",
+          SLACK_EDIT },
+        { "{" M
+          ",\"subtype\":\"message_changed\",\"message\":{\"user\":\"UBOT\",\"bot_id\":\"BBOT\",\"ts\":\"1.000001\","
+          "\"text\":\"b\"},\"previous_message\":{\"text\":\"a\"}}",
+          SLACK_NOTHING },
         { "{" M ",\"subtype\":\"message_deleted\",\"deleted_ts\":\"1.000001\",\"previous_message\":{\"user\":\"U1\"}}",
           SLACK_DELETE },
-        { "{" M ",\"subtype\":\"message_deleted\",\"deleted_ts\":\"1.000001\",\"previous_message\":{\"bot_id\":\"BBOT\"}}",
+        { "{" M
+          ",\"subtype\":\"message_deleted\",\"deleted_ts\":\"1.000001\",\"previous_message\":{\"bot_id\":\"BBOT\"}}",
           SLACK_NOTHING },
         { "{" M ",\"subtype\":\"message_deleted\"}", SLACK_NOTHING },
         { "{\"type\":\"reaction_added\",\"user\":\"U1\",\"reaction\":\"x\",\"event_ts\":\"3.000003\","
-          "\"item\":{\"type\":\"message\",\"channel\":\"C1\",\"ts\":\"1.000001\"}}", SLACK_REACTION },
+          "\"item\":{\"type\":\"message\",\"channel\":\"C1\",\"ts\":\"1.000001\"}}",
+          SLACK_REACTION },
         { "{\"type\":\"reaction_added\",\"user\":\"UBOT\",\"reaction\":\"x\",\"event_ts\":\"3.000003\","
-          "\"item\":{\"type\":\"message\",\"channel\":\"C1\",\"ts\":\"1.000001\"}}", SLACK_NOTHING },
+          "\"item\":{\"type\":\"message\",\"channel\":\"C1\",\"ts\":\"1.000001\"}}",
+          SLACK_NOTHING },
         { "{\"type\":\"reaction_added\",\"user\":\"U1\",\"reaction\":\"x\",\"item\":{\"type\":\"file\",\"file\":\"F1\"}}",
           SLACK_NOTHING },
-        { "{\"type\":\"agent_session_stopped\",\"user\":\"U1\",\"channel\":\"C1\",\"thread_ts\":\"1.000001\"}", SLACK_STOP },
+        { "{\"type\":\"agent_session_stopped\",\"user\":\"U1\",\"channel\":\"C1\",\"thread_ts\":\"1.000001\"}",
+          SLACK_STOP },
         { "{\"type\":\"app_home_opened\",\"user\":\"U1\",\"channel\":\"D1\",\"tab\":\"messages\"}", SLACK_HOME },
         { "{\"type\":\"app_home_opened\",\"user\":\"U1\",\"channel\":\"D1\",\"tab\":\"home\"}", SLACK_NOTHING },
         { "{\"type\":\"member_joined_channel\",\"user\":\"UBOT\",\"channel\":\"C1\"}", SLACK_JOINED },

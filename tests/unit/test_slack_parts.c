@@ -103,7 +103,8 @@ static void a_form_holds_its_payload(void **state)
 static void the_token_goes_to_listed_hosts_only(void **state)
 {
     (void)state;
-    static const char hosts[] = "files.slack.com 127.0.0.1:8080", follow[] = "*.slack.com *.slack-edge.com slack-files.com";
+    static const char hosts[] = "files.slack.com 127.0.0.1:8080",
+                      follow[] = "*.slack.com *.slack-edge.com slack-files.com";
     static const struct {
         const char *url;
         enum slack_host host;

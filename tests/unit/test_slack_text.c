@@ -69,7 +69,8 @@ static void what_is_escaped_holds_no_live_token(void **state)
         const char *in, *out;
     } rows[] = {
         { "<!channel> <@U1> & a<b", "&lt;!channel&gt; &lt;@U1&gt; &amp; a&lt;b" },
-        { "@here @Everyone @hereafter mail@here", "@\xe2\x81\xa0here @\xe2\x81\xa0" "Everyone @\xe2\x81\xa0hereafter mail@\xe2\x81\xa0here" },
+        { "@here @Everyone @hereafter mail@here", "@\xe2\x81\xa0here @\xe2\x81\xa0"
+                                                  "Everyone @\xe2\x81\xa0hereafter mail@\xe2\x81\xa0here" },
         { "&amp;", "&amp;amp;" },
     };
     for (size_t i = 0; i < countof(rows); i++) {

@@ -29,7 +29,7 @@ static void the_accept_key_is_rfc_6455s(void **state)
 static void only_a_right_upgrade_is_one(void **state)
 {
     (void)state;
-#define ACCEPT "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"
+#define ACCEPT  "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"
 #define OK_HEAD "HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\nConnection: keep-alive, Upgrade\r\n"
     static const struct {
         const char *head;
@@ -92,19 +92,19 @@ static void what_breaks_the_protocol_is_refused(void **state)
         int rc;
     } rows[] = {
         { "\x81\x02hi", 4, 0 },
-        { "\x01\x01h\x89\x01p\x80\x01i", 9, 0 },            /* a ping between fragments */
-        { "\x81\x7e\x00\x02hi", 6, -1 },                    /* a length longer than needed */
-        { "\x88\x02\x03\xe8", 4, 0 },                       /* close */
-        { "\xc1\x02hi", 4, -1 },                            /* a reserved bit */
-        { "\x81\x82\x00\x00\x00\x00hi", 8, -1 },            /* masked by a server */
-        { "\x83\x00", 2, -1 },                              /* an opcode that is none */
-        { "\x80\x01x", 3, -1 },                             /* goes on with nothing */
-        { "\x01\x01h\x81\x01i", 6, -1 },                    /* begins anew inside */
-        { "\x09\x00", 2, -1 },                              /* a control frame in pieces */
-        { "\x89\x7e\x00\x7e", 4, -1 },                      /* a control frame too long */
-        { "\x81\x02\xff\xfe", 4, -1 },                      /* no UTF-8 */
+        { "\x01\x01h\x89\x01p\x80\x01i", 9, 0 },                /* a ping between fragments */
+        { "\x81\x7e\x00\x02hi", 6, -1 },                        /* a length longer than needed */
+        { "\x88\x02\x03\xe8", 4, 0 },                           /* close */
+        { "\xc1\x02hi", 4, -1 },                                /* a reserved bit */
+        { "\x81\x82\x00\x00\x00\x00hi", 8, -1 },                /* masked by a server */
+        { "\x83\x00", 2, -1 },                                  /* an opcode that is none */
+        { "\x80\x01x", 3, -1 },                                 /* goes on with nothing */
+        { "\x01\x01h\x81\x01i", 6, -1 },                        /* begins anew inside */
+        { "\x09\x00", 2, -1 },                                  /* a control frame in pieces */
+        { "\x89\x7e\x00\x7e", 4, -1 },                          /* a control frame too long */
+        { "\x81\x02\xff\xfe", 4, -1 },                          /* no UTF-8 */
         { "\x81\x7f\x80\x00\x00\x00\x00\x00\x00\x00", 10, -1 }, /* a length without end */
-        { "\x81\x7e\x10\x00", 4, -1 },                      /* over our limit of 1,000 */
+        { "\x81\x7e\x10\x00", 4, -1 },                          /* over our limit of 1,000 */
     };
     for (size_t i = 0; i < countof(rows); i++)
         for (size_t step = 1; step <= rows[i].n; step++) {
@@ -141,6 +141,23 @@ static void what_is_sent_is_masked_and_pings_are_answered(void **state)
     out = ws_frames_out(f);
     assert_int_equal((unsigned char)out->buf[0], 0x8a);
     assert_int_equal(h.pongs, 1);
+    ws_frames_free(f);
+    str_clear(&h.text);
+}
+
+static void ten_thousand_messages_fit_into_the_queue_and_a_flood_does_not(void **state)
+{
+    (void)state;
+    struct err e = { 0 };
+    struct heard h = { .text = STR_INIT(4096) };
+    struct ws_frames *f = ws_frames_new(1000, &frame_events, &h);
+    for (int i = 0; i < 10000; i++)
+        assert_int_equal(ws_frames_text(f, "{\"envelope_id\":\"57d6a792-4d35-4d0b-b6aa-3361493e1caf\"}", 54, &e), 0);
+    int rc = 0;
+    for (int i = 0; i < 100000 && rc == 0; i++)
+        rc = ws_frames_text(f, "{\"envelope_id\":\"57d6a792-4d35-4d0b-b6aa-3361493e1caf\"}", 54, &e);
+    assert_int_equal(rc, -1);
+    assert_int_equal(e.kind, ERR_LIMIT);
     ws_frames_free(f);
     str_clear(&h.text);
 }
@@ -188,8 +205,9 @@ static void on_server_io(void *ud, int fd, uint32_t events)
     autofree char *copy = xstrndup(key + 19, strcspn(key + 19, "\r"));
     ws_handshake_accept(s->bad_accept ? "no" : copy, accept);
     AUTO(str_clear) struct str out = STR_INIT(4096);
-    str_printf(&out, "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n%s", accept,
-               s->first ? s->first : "");
+    str_printf(&out,
+               "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n%s",
+               accept, s->first ? s->first : "");
     s->upgraded = true;
     str_clear(&s->in);
     server_send(s, str_peek(&out), out.len);
@@ -370,7 +388,8 @@ static void a_server_that_does_not_upgrade_is_given_up(void **state)
 static void addresses_are_checked(void **state)
 {
     (void)state;
-    static const char *const bad[] = { "http://127.0.0.1/", "ws://example.org/", "wss://u:p@x/", "wss://", "ws://127.0.0.1/a b" };
+    static const char *const bad[] = { "http://127.0.0.1/", "ws://example.org/", "wss://u:p@x/", "wss://",
+                                       "ws://127.0.0.1/a b" };
     static const struct ws_events events = { on_open, on_message, on_closed };
     struct side s = { 0 };
     struct err e = { 0 };
@@ -390,6 +409,7 @@ int main(void)
         cmocka_unit_test(only_a_right_upgrade_is_one),
         cmocka_unit_test(what_breaks_the_protocol_is_refused),
         cmocka_unit_test(what_is_sent_is_masked_and_pings_are_answered),
+        cmocka_unit_test(ten_thousand_messages_fit_into_the_queue_and_a_flood_does_not),
         cmocka_unit_test(messages_may_come_in_one_piece_with_the_upgrade),
         cmocka_unit_test(a_wrong_accept_key_ends_the_link),
         cmocka_unit_test(a_close_is_echoed_and_told_with_its_code),
