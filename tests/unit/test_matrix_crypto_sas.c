@@ -505,6 +505,17 @@ static void a_request_to_somebody_else_in_the_room_is_not_ours(void **state)
     assert_silent();
 }
 
+static void a_request_of_somebody_unknown_waits_for_their_devices(void **state)
+{
+    (void)state;
+    OK(store_unkeep(bot->store, &(struct kept){ "matrix", "e2ee_user", "@alice:x" }, &e));
+    peer_restart(bot);
+    peer_pump(bot);
+    ask();
+    autojson struct json *ready = heard("ready");
+    assert_string_equal(json_str_or(ready, "from_device", ""), "BDEV");
+}
+
 static void a_flood_of_requests_has_an_end(void **state)
 {
     (void)state;
@@ -542,6 +553,7 @@ int main(void)
         TEST(automatic_answers_verify_nobody),
         TEST(switched_off_means_no),
         TEST(a_request_to_somebody_else_in_the_room_is_not_ours),
+        TEST(a_request_of_somebody_unknown_waits_for_their_devices),
         TEST(a_flood_of_requests_has_an_end),
     };
     return cmocka_run_group_tests_name("matrix_crypto_sas", tests, NULL, NULL);

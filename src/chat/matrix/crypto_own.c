@@ -155,6 +155,12 @@ static int desync(struct crypto *c, struct err *e)
     return own_save(c, e);
 }
 
+static void run(struct crypto *c)
+{
+    c->state = CRYPTO_RUNNING;
+    room_wake(c, NULL);
+}
+
 static int uploaded(struct crypto *c, struct req *r, int status, const struct json *body, struct err *e)
 {
     struct own *o = &c->own;
@@ -178,7 +184,7 @@ static int uploaded(struct crypto *c, struct req *r, int status, const struct js
         o->uploaded = true;
         o->boot = BOOT_DONE;
         if (c->state == CRYPTO_STARTING)
-            c->state = CRYPTO_RUNNING;
+            run(c);
         if (devices_track(c, c->user, e) < 0 || devices_stale(c, c->user, e) < 0)
             return -1;
     }
@@ -277,7 +283,7 @@ static int started(struct crypto *c, const struct json *body, struct err *e)
 {
     struct user *me = NULL;
     c->own.boot = BOOT_DONE;
-    c->state = CRYPTO_RUNNING;
+    run(c);
     if (user_get(c, c->user, &me, e) < 0)
         return -1;
     me->tracked = true;

@@ -269,6 +269,8 @@ must_check int backup_note(struct crypto *c, const char *room, const char *sessi
 
 /* ---- verification (sas.c) ---- */
 struct sas;
+/* A user's device list came: requests of devices that it names now go on. */
+must_check int sas_devices_came(struct crypto *c, const char *user, struct err *e);
 must_check int sas_todev(struct crypto *c, const char *sender, const char *type, const struct json *content,
                          struct err *e);
 must_check int sas_tick(struct crypto *c, struct err *e);
@@ -293,6 +295,7 @@ struct crypto {
     struct xsign xsign;
     struct backup backup;
     struct sas *sas;
+    struct parked *parked; /* requests for verification whose device is not known yet */
     struct event *events, **events_end;
     int64_t alarms, prune_after_ms, answers_ms;
     int answers;

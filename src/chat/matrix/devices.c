@@ -500,7 +500,7 @@ int devices_apply(struct crypto *c, const char *user, const struct json *answer,
     forget_missing(u, devices);
     for (const struct json *o = json_first(devices); o; o = json_next(o))
         apply_device(u, o);
-    if (user_save(c, u, e) < 0 || mend_channel(c, u, e) < 0)
+    if (user_save(c, u, e) < 0 || mend_channel(c, u, e) < 0 || sas_devices_came(c, user, e) < 0)
         return -1;
     return is_me(c, user) ? xsign_own_changed(c, master_before, answer, e) : 0;
 }

@@ -188,7 +188,7 @@ static int share_with(struct crypto *c, struct round *w, struct user *u, struct 
 static int share_with_user(struct crypto *c, struct round *w, const char *id, struct err *e)
 {
     struct user *u = NULL;
-    if (user_get(c, id, &u, e) < 0)
+    if (devices_track(c, id, e) < 0 || user_get(c, id, &u, e) < 0)
         return -1;
     if (u->stale && u->ask_after_ms <= now_ms(c))
         w->waits = true; /* do what can be done with the list we have */

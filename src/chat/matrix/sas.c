@@ -49,8 +49,11 @@ static void sas_free(struct sas *s)
     free(s);
 }
 
+static void parked_clear(struct crypto *c);
+
 void sas_clear(struct crypto *c)
 {
+    parked_clear(c);
     for (struct sas *s = c->sas, *next; s; s = next) {
         next = s->next;
         sas_free(s);
@@ -149,6 +152,7 @@ struct ask {
     struct where at;
     const struct json *content;
     int64_t ts_ms;
+    bool again; /* after its owner's devices were asked for */
 };
 
 static bool offers(const struct json *list, const char *word)
@@ -223,6 +227,59 @@ static int refuse(struct crypto *c, const struct ask *a, const char *code, struc
     return post(c, &a->at, "cancel", cancellation(code), e);
 }
 
+/* ---- requests whose device nobody told us about: they wait for its owner's list ---- */
+
+struct parked {
+    char *txn, *user, *device, *room;
+    struct json *content;
+    int64_t ts_ms;
+    struct parked *next;
+};
+
+static void parked_free(struct parked *p)
+{
+    free(p->txn);
+    free(p->user);
+    free(p->device);
+    free(p->room);
+    json_free(p->content);
+    free(p);
+}
+
+static void parked_clear(struct crypto *c)
+{
+    for (struct parked *p = c->parked, *next; p; p = next) {
+        next = p->next;
+        parked_free(p);
+    }
+    c->parked = NULL;
+}
+
+/* One for each user, the newest; beyond SAS_MAX of them nobody waits. */
+static int park(struct crypto *c, const struct ask *a, struct err *e)
+{
+    size_t n = 0;
+    struct parked **at = &c->parked;
+    while (*at && !same((*at)->user, a->at.user)) {
+        at = &(*at)->next;
+        n++;
+    }
+    if (n >= SAS_MAX)
+        return 0;
+    struct parked *old = *at, *p = xcalloc(1, sizeof(*p));
+    *p = (struct parked){ .txn = xstrdup(a->at.txn),
+                          .user = xstrdup(a->at.user),
+                          .device = xstrdup(a->at.device),
+                          .room = a->at.room ? xstrdup(a->at.room) : NULL,
+                          .content = json_dup(a->content),
+                          .ts_ms = a->ts_ms,
+                          .next = old ? old->next : NULL };
+    *at = p;
+    if (old)
+        parked_free(old);
+    return devices_track(c, a->at.user, e) < 0 ? -1 : devices_stale(c, a->at.user, e);
+}
+
 static int asked(struct crypto *c, const struct ask *a, struct err *e)
 {
     struct user *u = NULL;
@@ -232,14 +289,30 @@ static int asked(struct crypto *c, const struct ask *a, struct err *e)
     if (user_get(c, a->at.user, &u, e) < 0)
         return -1;
     const struct device *d = device_by_id(u, a->at.device);
-    if (c->cfg.sas == CRYPTO_SAS_OFF || !d || d->blocked || !make_room(c)) {
-        if (!d && (devices_track(c, a->at.user, e) < 0 || devices_stale(c, a->at.user, e) < 0))
-            return -1;
+    if (!d && !a->again && c->cfg.sas != CRYPTO_SAS_OFF)
+        return park(c, a, e);
+    if (c->cfg.sas == CRYPTO_SAS_OFF || !d || d->blocked || !make_room(c))
         return refuse(c, a, "m.user", e);
-    }
     if (!offers(json_get(a->content, "methods"), "m.sas.v1"))
         return refuse(c, a, "m.unknown_method", e);
     return end_older(c, a->at.user, e) < 0 ? -1 : open_sas(c, a, u, d, e);
+}
+
+int sas_devices_came(struct crypto *c, const char *user, struct err *e)
+{
+    struct parked **at = &c->parked;
+    while (*at && !same((*at)->user, user))
+        at = &(*at)->next;
+    struct parked *p = *at;
+    if (!p)
+        return 0;
+    *at = p->next;
+    const struct ask a = {
+        .at = { p->txn, p->user, p->device, p->room }, .content = p->content, .ts_ms = p->ts_ms, .again = true
+    };
+    const int rc = asked(c, &a, e);
+    parked_free(p);
+    return rc;
 }
 
 /* ---- start, key ---- */
