@@ -12,13 +12,13 @@ struct app {
     struct sandbox *sandbox; /* ready once app_sandbox returned CLI_OK */
     struct store *store;
     struct session_hub *hub;
-    char *out_dir; /* absolute; NULL: none wanted */
-    int out_fd;    /* -1: none */
-    bool out_made; /* it was not there before */
+    char *out_dir;  /* absolute; NULL: none wanted */
+    int out_fd;     /* -1: none */
+    bool out_made;  /* it was not there before */
     char *data_dir; /* of app_data_store */
-    char *scratch; /* a store's folder that goes with us; or NULL */
-    bool stopped;  /* SIGINT or SIGTERM came: the loop was stopped */
-    bool many;     /* sessions come and go: boxes wait ready for them. Before app_sandbox */
+    char *scratch;  /* a store's folder that goes with us; or NULL */
+    bool stopped;   /* SIGINT or SIGTERM came: the loop was stopped */
+    bool many;      /* sessions come and go: boxes wait ready for them. Before app_sandbox */
     bool ready;
     struct err problem; /* why it never got ready */
 };

@@ -50,6 +50,7 @@ int cli_cells(struct cli_options *o);
 int cli_profile(struct cli_options *o);
 int cli_export(struct cli_options *o);
 int cli_doctor(struct cli_options *o);
+int cli_matrix(struct cli_options *o);
 int cli_check_config(struct cli_options *o);
 int cli_version(struct cli_options *o);
 #endif

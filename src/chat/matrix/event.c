@@ -138,6 +138,11 @@ static size_t address_in_front(const char *body, const struct mx_self *self)
     return n;
 }
 
+bool mx_mentions_others(const struct json *content)
+{
+    return json_len(json_get(json_get(content, "m.mentions"), "user_ids")) > 0;
+}
+
 bool mx_is_mentioned(const struct json *content, const struct mx_self *self)
 {
     const struct json *mentions = json_get(content, "m.mentions");

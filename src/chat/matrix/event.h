@@ -32,6 +32,7 @@ struct mx_self {
     const char *user, *localpart, *display_name; /* display_name may be "" */
 };
 /* "m.mentions" alone decides when it is there. Else a link to us, our whole id, or our name in front. */
+bool mx_mentions_others(const struct json *content); /* somebody is called by "m.mentions" */
 bool mx_is_mentioned(const struct json *content, const struct mx_self *self);
 
 struct mx_file {

@@ -75,13 +75,13 @@ static int decide_message(struct work *w, struct err *e)
     AUTO(place_clear) struct place quoted = { 0 };
     const enum mx_msgtype what = mx_msgtype(w->content);
     bool ours = false;
-    if (what != MX_TEXT && what != MX_FILE) /* notices are what programs say */
-        return 0;
+    if ((what != MX_TEXT && what != MX_FILE) || json_get(w->content, MATRIX_ANSWERS))
+        return 0; /* notices are what programs say; the other is what our kind answers */
     w->type = CHAT_MESSAGE;
     w->mentioned = mx_is_mentioned(w->content, &self);
     if (find_thread(w, &ours, &quoted, e) < 0)
         return -1;
-    if (!w->mentioned && !ours && needs_mention(w))
+    if (!w->mentioned && needs_mention(w) && (!ours || mx_mentions_others(w->content)))
         return 0;
     if (!needs_mention(w) && !w->direct)
         w->mentioned = true;

@@ -15,6 +15,7 @@ static void matrix_close(struct chat *c)
     loop_cancel(c->loop, c->login.timer);
     loop_cancel(c->loop, c->login.refresh_timer);
     api_free(c->api); /* first: no callback into what is freed below */
+    matrix_control_close(c);
     matrix_media_free(c);
     matrix_e2ee_close(c);
     if (c->inbox)
@@ -46,6 +47,7 @@ static int matrix_open(struct chat **out, const struct chat_home *home, const st
     }
     matrix_inbox_open(c);
     matrix_outbox_open(c);
+    matrix_control_open(c);
     matrix_login_start(c);
     *out = c;
     return 0;

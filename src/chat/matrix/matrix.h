@@ -66,6 +66,7 @@ struct chat {
     struct outbox *outbox;
     struct media *media; /* transfers */
     struct cipher *ciphers;
+    struct control *control;
     struct json *direct; /* content of m.direct, or NULL */
     struct json *ignored;
     char *since, *filter, *display_name; /* since NULL: first sync */
@@ -125,6 +126,10 @@ bool matrix_e2ee_more(const struct chat *c); /* the server holds more keys: ask 
 /* 1: *out is what to send as m.room.encrypted; 0: not yet, the outbox is pumped when it may be; -1: never. */
 must_check int matrix_e2ee_seal(struct room *r, const char *type, const struct json *content, struct json **out,
                                 struct err *e);
+
+/* ---- control.c: the operator's socket ---- */
+void matrix_control_open(struct chat *c);
+void matrix_control_close(struct chat *c);
 
 /* ---- sync.c ---- */
 void matrix_sync_start(struct chat *c);

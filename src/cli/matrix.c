@@ -1,0 +1,201 @@
+/* sandbook matrix: the operator's end of chat/matrix/control.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include "app.h"
+#include "chat.h"
+#include "chat/matrix/control.h"
+#include "json.h"
+#include "str.h"
+
+enum { UP_MS = 120000, ANSWER_S = 60 };
+
+/* ---- the request ---- */
+
+static bool is_no(const char *word)
+{
+    return strcmp(word, "no") == 0;
+}
+
+static int verify_words(struct json *j, const struct cli_list *w)
+{
+    if (w->n == 1)
+        return CLI_OK;
+    const char *last = w->n > 2 ? w->at[2] : "yes";
+    if (w->n > 3 || (strcmp(last, "yes") != 0 && !is_no(last)) || (*w->at[1] != '@' && w->n != 3))
+        return cli_usage("verify takes nothing, TXN yes|no, or @USER [no]");
+    const bool user = *w->at[1] == '@';
+    json_set_str(j, user ? "user" : "txn", w->at[1]);
+    json_set_bool(j, user ? "trust" : "match", !is_no(last));
+    return CLI_OK;
+}
+
+static int read_words(struct json *j, const struct cli_list *w)
+{
+    static const char *const plain[] = { "login", "status", "logout", "recovery" };
+    if (!w->n)
+        return cli_usage("matrix takes a word: login, status, verify, recovery, rotate, leave or logout");
+    json_set_str(j, "do", strcmp(w->at[0], "login") == 0 ? "status" : w->at[0]);
+    if (strcmp(w->at[0], "verify") == 0)
+        return verify_words(j, w);
+    if (strcmp(w->at[0], "rotate") == 0 || strcmp(w->at[0], "leave") == 0) {
+        if (w->n != 2)
+            return cli_usage("%s takes a room's id", w->at[0]);
+        json_set_str(j, "room", w->at[1]);
+        return CLI_OK;
+    }
+    if (strcmp(w->at[0], "recovery") == 0 && w->n == 2 && strcmp(w->at[1], "taken") == 0) {
+        json_set_bool(j, "taken", true);
+        return CLI_OK;
+    }
+    for (size_t i = 0; i < countof(plain); i++)
+        if (strcmp(w->at[0], plain[i]) == 0 && w->n == 1)
+            return CLI_OK;
+    return cli_usage("matrix does not know \"%s\"", w->at[w->n - 1]);
+}
+
+/* ---- the answer ---- */
+
+static void print_value(const char *key, const struct json *v)
+{
+    AUTO(str_clear) struct str text = STR_INIT(64 << 10);
+    if (json_text(v))
+        str_puts(&text, json_text(v));
+    else
+        json_print(&text, v);
+    (void)printf("%-20s %s\n", key, str_peek(&text));
+}
+
+static int print(const struct json *reply, bool as_json)
+{
+    const char *error = json_str_or(reply, "error", NULL);
+    if (as_json) {
+        AUTO(str_clear) struct str text = STR_INIT(MATRIX_CONTROL_MAX);
+        json_print(&text, reply);
+        (void)printf("%s\n", str_peek(&text));
+    } else if (error) {
+        (void)fprintf(stderr, "sandbook: %s\n", error);
+    } else {
+        for (const struct json *x = json_first(reply); x; x = json_next(x))
+            print_value(json_key(x), x);
+    }
+    return error ? CLI_FAILED : CLI_OK;
+}
+
+/* ---- the service that runs ---- */
+
+static void connect_to(int *fd, const char *dir)
+{
+    struct sockaddr_un to = { .sun_family = AF_UNIX };
+    const struct timeval patience = { .tv_sec = ANSWER_S };
+    *fd = -1;
+    if (snprintf(to.sun_path, sizeof(to.sun_path), "%s/%s", dir, MATRIX_SOCKET) >= (int)sizeof(to.sun_path))
+        return;
+    *fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (*fd < 0)
+        return;
+    if (connect(*fd, (struct sockaddr *)&to, sizeof(to)) < 0 ||
+        setsockopt(*fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) < 0) {
+        (void)close(*fd);
+        *fd = -1;
+    }
+}
+
+static int ask_service(int fd, const struct json *request, bool as_json)
+{
+    AUTO(str_clear) struct str line = STR_INIT(MATRIX_CONTROL_MAX);
+    AUTO(str_clear) struct str got = STR_INIT(MATRIX_CONTROL_MAX);
+    autojson struct json *reply = NULL;
+    struct err e = { 0 };
+    json_print(&line, request);
+    str_putc(&line, '\n');
+    if (write_all(fd, str_peek(&line), line.len) < 0 || str_read_fd(&got, fd, &e) < 0 ||
+        json_parse(&reply, str_peek(&got), got.len, MATRIX_CONTROL_MAX, &e) < 0) {
+        (void)fputs("sandbook: the service did not answer\n", stderr);
+        return CLI_FAILED;
+    }
+    return print(reply, as_json);
+}
+
+/* ---- or we do it ourselves ---- */
+
+struct alone {
+    struct app app;
+    struct chat *chat;
+    bool done;
+    int rc;
+};
+
+/* What people say meanwhile stays where it is until the service runs. */
+static int not_now(void *ud, struct chat *from, const struct chat_event *ev)
+{
+    (void)ud;
+    (void)from;
+    (void)ev;
+    return -1;
+}
+
+static void on_reply(void *ud, const struct json *reply)
+{
+    struct alone *a = ud;
+    a->rc = print(reply, a->app.o->json);
+    a->done = true;
+}
+
+static int wait_for(struct alone *a, bool up)
+{
+    struct err e = { 0 };
+    const int64_t until = loop_now_ms(a->app.loop) + UP_MS;
+    while (!a->app.stopped && loop_now_ms(a->app.loop) < until && !(up ? matrix_is_up(a->chat) != 0 : a->done))
+        if (loop_once(a->app.loop, 1000, &e) < 0)
+            return cli_fail(&e);
+    if (up && matrix_is_up(a->chat) != 1) {
+        (void)fputs("sandbook: could not log in; the lines above say why\n", stderr);
+        return CLI_FAILED;
+    }
+    return CLI_OK;
+}
+
+static int do_alone(struct alone *a, const struct json *request)
+{
+    static const struct chat_events events = { .on_event = not_now };
+    struct err e = { 0 };
+    int rc = app_open(&a->app, a->app.o);
+    if (rc == CLI_OK)
+        rc = app_data_store(&a->app);
+    if (rc != CLI_OK)
+        return rc;
+    const struct chat_home home = {
+        .loop = a->app.loop, .conf = &a->app.o->conf, .store = a->app.store, .data_dir = a->app.data_dir
+    };
+    if (chat_matrix.open(&a->chat, &home, &events, NULL, &e) < 0)
+        return cli_fail(&e);
+    rc = wait_for(a, true);
+    if (rc != CLI_OK)
+        return rc;
+    matrix_control(a->chat, request, on_reply, a);
+    rc = wait_for(a, false);
+    return rc == CLI_OK ? a->rc : rc;
+}
+
+int cli_matrix(struct cli_options *o)
+{
+    autojson struct json *request = json_new_object();
+    autoclose int fd = -1;
+    int rc = read_words(request, &o->rest);
+    if (rc != CLI_OK)
+        return rc;
+    if (!chat_matrix.wanted(&o->conf))
+        return cli_usage("matrix.user is not set (docs/matrix.md)");
+    autofree char *dir = app_data_dir(&o->conf);
+    connect_to(&fd, dir);
+    if (fd >= 0)
+        return ask_service(fd, request, o->json);
+    struct alone a = { .app = { .o = o, .out_fd = -1 }, .rc = CLI_FAILED };
+    rc = do_alone(&a, request);
+    chat_matrix.close(a.chat);
+    app_close(&a.app);
+    return rc;
+}
