@@ -105,7 +105,7 @@
     X("slack",    "external_users",   STR,    slack_external_users, "ignore", "people of other organisations (Slack Connect): ignore, answer or answer_without_files") \
     X("slack",    "status",           STR,    slack_status,       "auto",    "how a turn shows its progress: auto, agent, message or none") \
     X("slack",    "thread_context",   INT,    slack_thread_context, "20",    "messages of a thread before the bot was mentioned that a language model is told; 0: none") \
-    X("slack",    "keep",             MS,     slack_keep_ms,      "168h",    "how long message ids and timestamps are remembered, for edits and reactions") \
+    X("slack",    "keep",             MS,     slack_keep_ms,      "604800s",    "how long message ids and timestamps are remembered, for edits and reactions") \
     X("slack",    "installs_file",    SECRET, slack_installs_file, "",       "path of a JSON array of installations, for several workspaces; rewritten when tokens rotate") \
     X("slack",    "client_id",        STR,    slack_client_id,    "",        "client id of the app: only for tokens that rotate") \
     X("slack",    "client_secret_file", SECRET, slack_client_secret_file, "", "path of the client secret: only for tokens that rotate") \
