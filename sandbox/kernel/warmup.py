@@ -107,9 +107,16 @@ def preload() -> None:
         _warm_tables()
         _warm_charts()
         _warm_cells()
+    _import_rest()
     _drop_open_fonts()
     _check()
     settle.settle()
+
+
+def _import_rest() -> None:
+    from . import checkpoint  # else every thaw would pay for it
+
+    assert checkpoint
 
 
 def install() -> None:

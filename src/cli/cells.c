@@ -124,7 +124,7 @@ static void on_done(void *ud, const struct box_reply *r, const struct err *e)
         c->state = r->cell->number;
     else if (r)
         follow(c, r->reply);
-    if (e)
+    if (!r)
         print_refusal(c, e->kind == ERR_REFUSED ? "refused" : "failed", e->msg);
     else if (r->cell)
         report_cell(c, r->cell);
