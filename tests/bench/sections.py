@@ -116,6 +116,7 @@ def cell(options) -> list[Row]:
     kernel, beside = peers.jupyter(), {}
     codes = {"round trip of a small cell": "x = 1", "an expression": "x", "a DataFrame shown": "df", "a line chart": CHART}
     if kernel:
+        kernel.cell("get_ipython().run_line_magic('matplotlib', 'inline')")  # it draws, too
         kernel.cell(peers.IMPORTS + "\nimport pandas as pd; df = pd.DataFrame({'a': range(9)}); x = 1")
         for what, code in codes.items():
             beside[what] = [kernel.cell(code) for _ in range(options.rounds)]
@@ -189,6 +190,7 @@ def memory(options) -> list[Row]:
     kernel = peers.jupyter()
     bare = charts = []
     if kernel:
+        kernel.cell("get_ipython().run_line_magic('matplotlib', 'inline')")
         kernel.cell(peers.IMPORTS)
         bare = [kernel.memory()]
         kernel.cell(CHART)

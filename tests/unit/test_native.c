@@ -30,6 +30,41 @@ static void a_cell_gives_what_it_printed_and_what_it_is_worth(void **state)
     end(&f);
 }
 
+static void what_the_look_at_the_code_found_is_scrubbed_and_counted(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f);
+    run(&f, "claim {\"status\":\"ok\",\"audit\":[{\"kind\":\"shell\",\"line\":2,\"what\":\"os.system\"},"
+            "{\"kind\":\"x\\u001b[31m\",\"line\":-7,\"what\":4},{}]}" OK);
+    assert_int_equal(f.cell.finding_n, 3);
+    assert_string_equal(f.cell.findings[0].kind, "shell");
+    assert_string_equal(f.cell.findings[0].what, "os.system");
+    assert_int_equal(f.cell.findings[0].line, 2);
+    assert_null(strchr(f.cell.findings[1].kind, '\x1b'));
+    assert_int_equal(f.cell.findings[1].line, 0);
+    assert_string_equal(f.cell.findings[1].what, "");
+    autojson struct json *j = cell_to_json(&f.cell, NULL);
+    assert_string_equal(json_str_or(json_first(json_get(j, "audit")), "kind", ""), "shell");
+    end(&f);
+}
+
+static void findings_that_are_no_list_of_objects_are_malformed(void **state)
+{
+    (void)state;
+    static const char *const claims[] = { "claim {\"status\":\"ok\",\"audit\":{}}" OK,
+                                          "claim {\"status\":\"ok\",\"audit\":[1]}" OK,
+                                          "claim {\"status\":\"ok\",\"audit\":\"x\"}" OK };
+    for (size_t i = 0; i < countof(claims); i++) {
+        struct fixture f;
+        begin(&f);
+        run(&f, claims[i]);
+        assert_int_equal(f.cell.status, CELL_CRASH);
+        assert_int_equal(f.cell.finding_n, 0);
+        end(&f);
+    }
+}
+
 static void a_raised_error_is_a_result(void **state)
 {
     (void)state;
@@ -430,6 +465,8 @@ int main(int argc, char **argv)
         return keeper(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cell_gives_what_it_printed_and_what_it_is_worth),
+        cmocka_unit_test(what_the_look_at_the_code_found_is_scrubbed_and_counted),
+        cmocka_unit_test(findings_that_are_no_list_of_objects_are_malformed),
         cmocka_unit_test(a_raised_error_is_a_result),
         cmocka_unit_test(what_is_asked_before_the_keeper_is_ready_waits),
         cmocka_unit_test(a_memory_error_is_out_of_memory_with_its_limit_in_words),
