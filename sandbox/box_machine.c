@@ -39,9 +39,20 @@ static bool says(const char *path, const char *word)
 static bool has_one_id(void)
 {
     AUTO(str_clear) struct str text = STR_INIT(TEXT_MAX);
-    unsigned long inside = 0, outside = 0, n = 0;
-    return read_text("/proc/self/uid_map", &text) &&
-           sscanf(str_peek(&text), "%lu %lu %lu", &inside, &outside, &n) == 3 && n == 1; /* NOLINT(cert-err34-c) */
+    if (!read_text("/proc/self/uid_map", &text))
+        return false;
+    char *at = NULL;
+    (void)strtoul(str_peek(&text), &at, 10);
+    (void)strtoul(at, &at, 10);
+    return strtoul(at, NULL, 10) == 1;
+}
+
+/* "6.18.44-cloud" */
+static void read_release(struct box_machine *m, const char *release)
+{
+    char *at = NULL;
+    m->kernel_major = (int)strtol(release, &at, 10);
+    m->kernel_minor = *at == '.' ? (int)strtol(at + 1, NULL, 10) : 0;
 }
 
 void box_machine_look(struct box_machine *m)
@@ -60,8 +71,7 @@ void box_machine_look(struct box_machine *m)
         .systemd = access("/run/systemd/system", F_OK) == 0,
     };
     if (uname(&u) == 0)
-        (void)sscanf(u.release, "%d.%d", &m->kernel_major,
-                     &m->kernel_minor); /* NOLINT(cert-err34-c): 0 is "not known" */
+        read_release(m, u.release);
 }
 
 static bool older(const struct box_machine *m, int kernel)

@@ -377,12 +377,15 @@ static int keeper_connect(struct sandbox *s, struct err *e)
     if (strlen(s->paths.socket) >= sizeof at.sun_path)
         return err_set(e, ERR_CONFIG, "box.socket: %s is too long for a socket", s->paths.socket);
     memcpy(at.sun_path, s->paths.socket, strlen(s->paths.socket));
-    autoclose int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || connect(fd, (const struct sockaddr *)&at, sizeof at) < 0)
-        return err_sys(e, ERR_SANDBOX, errno, "connecting to the keeper at %s", s->paths.socket);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || connect(fd, (const struct sockaddr *)&at, sizeof at) < 0) {
+        (void)err_sys(e, ERR_SANDBOX, errno, "connecting to the keeper at %s", s->paths.socket);
+        if (fd >= 0)
+            (void)close(fd);
+        return -1;
+    }
     s->exit_status = 0;
     s->wire = wire_new(s->l, fd, &wire_events, s);
-    fd = -1;
     return 0;
 }
 

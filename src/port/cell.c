@@ -38,6 +38,7 @@ void cell_clear(struct cell *c)
     *c = (struct cell){ 0 };
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): it is ours from here on */
 void cell_add_finding(struct cell *c, char *take_kind, char *take_what, int line)
 {
     size_t cap = c->finding_n;
