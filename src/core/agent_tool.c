@@ -57,7 +57,7 @@ static void count_call(struct agent *a, const struct planned_call *p, bool good,
 static void report(struct agent *a, const char *raw, bool good, const char *file)
 {
     const struct planned_call *p = &a->plan[a->plan_at++];
-    AUTO(str_clear) struct str text = STR_INIT(2 * RESULT_MAX);
+    AUTO(str_clear) struct str text = STR_INIT(2 * (size_t)RESULT_MAX);
     autofree char *why = xstrndup(raw, strcspn(raw, "\n"));
     result_add_data(&text, raw, a->nonce);
     if (file)

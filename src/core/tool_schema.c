@@ -73,6 +73,7 @@ static int check_range(const struct json *schema, const struct json *v, const st
 
 static int check_value(const struct json *schema, const struct json *v, const struct place *at, struct err *e);
 
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as a schema, at most DEPTH_MAX */
 static int check_members(const struct json *schema, const struct json *v, const struct place *at, struct err *e)
 {
     const struct json *properties = json_get(schema, "properties");
@@ -90,6 +91,7 @@ static int check_members(const struct json *schema, const struct json *v, const 
     return 0;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion) */
 static int check_value(const struct json *schema, const struct json *v, const struct place *at, struct err *e)
 {
     if (at->depth > DEPTH_MAX)

@@ -118,7 +118,7 @@ static void add_cell(struct str *out, const struct json *v)
 {
     const char *text = json_text(v);
     for (const char *p = text ? text : "NULL"; *p; p++)
-        str_putc(out, *p == '\n' || *p == '\r' || *p == '|' ? ' ' : *p);
+        str_add(out, strchr("\n\r|", *p) ? " " : p, 1);
 }
 
 static void add_columns(struct str *out, const struct json *columns)
@@ -190,7 +190,7 @@ static void tell_failed(struct tool_call *c, const char *words)
 
 static void tell_report(struct tool_call *c, const struct json *report)
 {
-    AUTO(str_clear) struct str raw = STR_INIT(4 * SQL_REPORT_MAX), text = STR_INIT(12 * SQL_REPORT_MAX);
+    AUTO(str_clear) struct str raw = STR_INIT(4 * (size_t)SQL_REPORT_MAX), text = STR_INIT(12 * (size_t)SQL_REPORT_MAX);
     const bool table = json_get(report, "columns") != NULL;
     if (table)
         add_table(&raw, report, c->s->section);
