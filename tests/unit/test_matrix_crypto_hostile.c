@@ -218,7 +218,7 @@ static void changes_no_known_key(const struct json *bad, const char *what)
     autojson struct json *sync = peer_sync_json(alice);
     peer_forget_inbox(alice);
     OK(crypto_sync(alice->c, sync, &e));
-    autojson struct json *good = answer_of(alice, API "/keys/query", &id);
+    json_free(answer_of(alice, API "/keys/query", &id));
     OK(crypto_answered(alice->c, id, 200, bad, 0, &e));
     assert_int_equal(crypto_state(alice->c), CRYPTO_RUNNING);
     autofree char *now = devices_known(alice, "@bob:x");

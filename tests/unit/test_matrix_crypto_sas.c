@@ -252,7 +252,7 @@ static void runs_through(void)
     peer_pump(bot);
     check_their_mac();
     send("mac", her_mac(device_key("@alice:x", "ADEV"), master_key("@alice:x")));
-    autojson struct json *done = heard("done");
+    json_free(heard("done"));
     send("done", json_new_object());
     assert_string_equal(json_str_or(bot->sas, "state", ""), "done");
     assert_silent();
@@ -284,7 +284,7 @@ static void the_mac_may_come_before_the_operator_has_compared(void **state)
     OK(crypto_sas_answer(bot->c, her.txn, true, &e));
     peer_pump(bot);
     check_their_mac();
-    autojson struct json *done = heard("done");
+    json_free(heard("done"));
     assert_string_equal(json_str_or(bot->sas, "state", ""), "done");
 }
 
@@ -348,7 +348,7 @@ static void a_cancellation_is_taken_and_not_answered(void **state)
 {
     (void)state;
     ask();
-    autojson struct json *ready = heard("ready");
+    json_free(heard("ready"));
     send("cancel", obj_of("code", json_new_string("m.user")));
     assert_string_equal(json_str_or(bot->sas, "state", ""), "cancelled");
     send("start", start_content());
@@ -360,7 +360,7 @@ static void ten_minutes_are_enough(void **state)
 {
     (void)state;
     ask();
-    autojson struct json *ready = heard("ready");
+    json_free(heard("ready"));
     assert_true(crypto_wake_ms(bot->c) <= w->now_ms + 600000);
     w->now_ms += 600000;
     peer_tick(bot);
@@ -383,14 +383,14 @@ static void a_second_request_ends_the_first(void **state)
 {
     (void)state;
     ask();
-    autojson struct json *ready = heard("ready");
+    json_free(heard("ready"));
     const char *first = her.txn;
     her.txn = "txn2";
     ask();
     her.txn = first;
-    autojson struct json *c = heard("cancel");
+    json_free(heard("cancel"));
     her.txn = "txn2";
-    autojson struct json *again = heard("ready");
+    json_free(heard("ready"));
 }
 
 static void strangers_and_unknown_methods_are_refused(void **state)
@@ -419,7 +419,7 @@ static void starts_that_we_cannot_do_are_cancelled(void **state)
         autofree char *txn = xasprintf("t%zu", i);
         her.txn = txn;
         ask();
-        autojson struct json *ready = heard("ready");
+        json_free(heard("ready"));
         struct json *start = start_content();
         json_set_str(start, members[i], "nothing");
         send("start", start);
@@ -435,7 +435,7 @@ static void a_message_out_of_turn_cancels(void **state)
         autofree char *txn = xasprintf("t%zu", i);
         her.txn = txn;
         ask();
-        autojson struct json *ready = heard("ready");
+        json_free(heard("ready"));
         send(early[i], obj_of("key", json_new_string(her.public)));
         assert_cancelled("m.unexpected_message");
     }
@@ -445,9 +445,9 @@ static void a_key_of_low_order_cancels(void **state)
 {
     (void)state;
     ask();
-    autojson struct json *ready = heard("ready");
+    json_free(heard("ready"));
     start_with(start_content());
-    autojson struct json *accept = heard("accept");
+    json_free(heard("accept"));
     send("key", obj_of("key", json_new_string("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")));
     assert_cancelled("m.invalid_message");
 }
@@ -458,7 +458,7 @@ static void another_person_cannot_go_on_with_it(void **state)
     struct peer *mallory = peer_new(w, "@mallory:x", "MDEV");
     (void)mallory;
     ask();
-    autojson struct json *ready = heard("ready");
+    json_free(heard("ready"));
     autojson struct json *start = start_content();
     json_set_str(start, "transaction_id", her.txn);
     deliver(bot, "@mallory:x", "m.key.verification.start", start);
@@ -476,7 +476,7 @@ static void automatic_answers_verify_nobody(void **state)
     up_to_keys();
     check_their_mac();
     send("mac", her_mac(device_key("@alice:x", "ADEV"), master_key("@alice:x")));
-    autojson struct json *done = heard("done");
+    json_free(heard("done"));
     if (!her.room)
         peer_forget_inbox(alice);
     assert_int_equal(trust_in_alice(), CRYPTO_TRUST_SIGNED);

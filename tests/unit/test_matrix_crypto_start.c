@@ -367,7 +367,7 @@ static void room_keys_go_to_the_backup_and_come_back(void **state)
     all_join(w);
     autojson struct json *ev = say(alice, "remember me");
     assert_hears(p, ev, "remember me");
-    autojson struct json *own = say(p, "mine");
+    json_free(say(p, "mine"));
     peer_pump(p);
     assert_int_equal(json_len(backed_up()), 2);
     autofree char *recovery = NULL;

@@ -273,7 +273,7 @@ static int take_step(struct crypto *c, enum step step, struct err *e)
 
 static int go(struct crypto *c, enum step step, struct err *e)
 {
-    c->xsign.next = step;
+    c->xsign.next = (int)step;
     c->xsign.state = XSIGN_BUSY;
     return save(c, e) < 0 ? -1 : take_step(c, step, e);
 }
@@ -389,7 +389,7 @@ static int begin(struct crypto *c, struct err *e)
     if (me->stale || me->asking)
         return 0;
     if (x->next > STEP_NONE && x->next < STEP_SIGN)
-        return go(c, x->next, e);
+        return go(c, (enum step)x->next, e);
     if (me->master)
         return with_identity(c, me, e);
     if (!c->cfg.cross_sign) {
