@@ -54,7 +54,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     AUTO(str_clear) struct str whole = STR_INIT(1 << 20);
     AUTO(str_clear) struct str pieces = STR_INIT(1 << 20);
-    const int a = feed(&whole, bytes, size - 1, size), b = feed(&pieces, bytes, size - 1, 1 + (data[0] & 0x0f));
-    must(a == b && whole.len == pieces.len && memcmp(str_peek(&whole), str_peek(&pieces), whole.len) == 0);
+    (void)feed(&whole, bytes, size - 1, size); /* wslay may see a fault in a close frame one piece later */
+    (void)feed(&pieces, bytes, size - 1, 1 + (data[0] & 0x0f));
+    must(whole.len == pieces.len && memcmp(str_peek(&whole), str_peek(&pieces), whole.len) == 0);
     return 0;
 }

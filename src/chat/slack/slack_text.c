@@ -79,7 +79,7 @@ static void add_user(const struct decoder *d, const char *token, size_t n)
 {
     const size_t id_n = strcspn(token + 1, "|>");
     autofree char *id = xstrndup(token + 1, id_n < n ? id_n : n - 1);
-    const char *label = label_of(token, n), *name = d->name ? d->name(d->ud, id) : NULL;
+    const char *label = label_of(token, n), *name = d->name && *id ? d->name(d->ud, id) : NULL;
     str_putc(d->out, '@');
     if (name)
         str_puts(d->out, name);
