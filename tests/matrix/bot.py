@@ -75,6 +75,14 @@ class Bot:
                 raise AssertionError(f"{word} was not logged:\n" + "\n".join(self.log[-40:]))
             return found()
 
+    def command(self, *words: str) -> dict:
+        """`sandbook matrix`, as an operator would."""
+        done = subprocess.run([PROGRAM, "matrix", "--json", "-c", str(self.conf), "--set", "service.log_level=warn", *words],
+                              capture_output=True, text=True, timeout=150, check=False)
+        if done.returncode != 0 or not done.stdout:
+            raise AssertionError(f"matrix {words}: {done.returncode} {done.stdout} {done.stderr}")
+        return json.loads(done.stdout)
+
     def kill(self) -> None:
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGKILL)

@@ -3,12 +3,14 @@ import unittest
 
 from bot import Bot, Case, call
 from jspeer import JsPerson
+from synapse import peers
 
 CHART = "import matplotlib.pyplot as plt\nplt.plot([1, 2]); plt.title('growth')"
 CSV = b"region,amount\nnorth,10\nsouth,32\n"
 SUM = "import pandas as pd; total = pd.read_csv('sales.csv').amount.sum(); print(total)"
 
 
+@unittest.skipUnless((peers() / "node_modules/matrix-js-sdk").is_dir(), "matrix-js-sdk needs Node 20 or later")
 class Encrypted(Case):
     def js(self, name: str = "ann", identity: bool = True) -> JsPerson:
         person = JsPerson(self.server.register(name))
@@ -57,6 +59,35 @@ class Encrypted(Case):
         room = self.room(ann, bot, direct=True)
         got = self.answer(ann, bot, ann.say(room, "hi"))
         self.assertTrue(got["encrypted"])
+
+    def test_e19_a_person_verifies_the_bot_by_emoji(self) -> None:
+        bot = self.bot({"text": "hello"})
+        bot.logged("matrix_synced")
+        ann = self.js()
+        room = self.room(ann, bot, direct=True)
+        self.answer(ann, bot, ann.say(room, "hi"))
+        shown = ann.do("verify", user=bot.user, room=room)
+        bot.logged('state=keys')
+        listed = bot.command("verify")["verifications"]
+        self.assertEqual(len(listed), 1)
+        for _, name in shown["emoji"]:
+            self.assertIn(name.lower(), listed[0]["emoji"].lower())
+        self.assertEqual(bot.command("verify", listed[0]["txn"], "yes"), {"ok": True})
+        ann.do("confirm", user=bot.user, match=True)
+        ann.until(lambda e: e.get("verification") == "done")
+        self.assertTrue(ann.do("verified", user=bot.user))
+        self.assertTrue(bot.command("status")["encryption"]["identity"]["device_signed"])
+
+    def test_logging_out_ends_the_device_and_the_next_login_is_a_new_one(self) -> None:
+        bot = self.bot({"text": "hello"})
+        bot.logged("matrix_synced")
+        first = bot.command("status")["device"]
+        self.assertEqual(bot.command("logout"), {"ok": True})
+        bot.logged("matrix_down")
+        bot.stop()
+        second = bot.command("login")
+        self.assertEqual(second["state"], "syncing")
+        self.assertNotEqual(second["device"], first)
 
     def test_e21_a_room_that_becomes_encrypted(self) -> None:
         bot = self.bot({"text": "plain"}, {"text": "sealed"})

@@ -69,6 +69,11 @@ static void got_token(struct device_grant *g, const struct json *body)
     }
     free(c->login.token_url);
     c->login.token_url = take(g->token_url);
+    struct err e = { 0 };
+    if (matrix_login_keep(c, &e) < 0) { /* before it is used: the code works once */
+        failed(g, &e);
+        return;
+    }
     matrix_grant_free(take(c->login.grant));
     api_token(c->api, c->login.token);
     matrix_login_whoami(c); /* which keeps it all */

@@ -298,6 +298,7 @@ static void logged_in(struct chat *c)
     log_info("matrix_logged_in", KV_S("user", c->login.user), KV_S("device", c->login.device));
     c->login.up = true;
     c->login.tries = 0;
+    arm_refresh(c);
     free(c->login.localpart);
     c->login.localpart = mx_localpart(c->login.user);
     autofree char *user = mx_escape(c->login.user);

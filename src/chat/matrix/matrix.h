@@ -69,7 +69,7 @@ struct chat {
     struct control *control;
     struct json *direct; /* content of m.direct, or NULL */
     struct json *ignored;
-    char *since, *filter, *display_name; /* since NULL: first sync */
+    char *since, *display_name; /* since NULL: first sync */
     uint64_t seq;                        /* of the next pending event */
     int64_t upload_max;                  /* 0: not known */
     int sync_tries;

@@ -12,7 +12,7 @@ enum {
     GRACE_MS = 30000,  /* a poll that takes longer than it should by this much is dead */
     INBOX_HIGH = 5000, /* rows: no more is asked for */
     INBOX_PAUSE_MS = 2000,
-    MATRIX_TIMELINE = 100,
+    TIMELINE = 100,
 };
 
 static const struct kept sync_row = { MATRIX_PLATFORM, "sync", "" };
@@ -151,9 +151,20 @@ static int take_response(struct chat *c, const struct json *body, struct err *e)
     return 0;
 }
 
+static void tell_left(struct chat *c, const struct json *left)
+{
+    for (const struct json *x = json_first(left); x; x = json_next(x)) {
+        autofree char *id = xasprintf("left %s %s", json_key(x), c->since);
+        const struct chat_event ev = { .type = CHAT_LEFT, .id = id, .room = json_key(x), .sent_ms = time_unix_ms() };
+        if (c->ev->on_event(c->ud, c, &ev) < 0)
+            log_warn("matrix_left_not_told", KV_S("room", ev.room)); /* it only saves work */
+    }
+}
+
 static void after_response(struct chat *c, const struct json *body)
 {
     matrix_invites_resume(c);
+    tell_left(c, json_get(json_get(body, "rooms"), "leave"));
     for (const struct json *x = json_first(json_get(json_get(body, "rooms"), "join")); x; x = json_next(x)) {
         struct room *r = matrix_room_find(c, json_key(x));
         if (r)
@@ -202,34 +213,7 @@ static void on_sync(void *ud, const struct api_answer *a)
     poll_again(c, e.retry_ms > backoff ? e.retry_ms : backoff);
 }
 
-static void poll_now(void *ud)
-{
-    struct chat *c = ud;
-    c->sync_timer = 0;
-    if (c->syncing || c->dead)
-        return;
-    if (matrix_inbox_depth(c) > INBOX_HIGH) {
-        poll_again(c, INBOX_PAUSE_MS);
-        return;
-    }
-    const int64_t ms = c->since && c->good_sync_ms && !matrix_e2ee_more(c) ? POLL_MS : 0;
-    autofree char *since = c->since ? mx_escape(c->since) : NULL, *filter = mx_escape(c->filter);
-    autofree char *path = xasprintf("/_matrix/client/v3/sync?filter=%s&timeout=%lld&set_presence=offline%s%s", filter,
-                                    (long long)ms, since ? "&since=" : "", since ? since : "");
-    c->syncing = true;
-    const struct api_request r = {
-        .method = "GET", .path = path, .timeout_ms = since ? ms + GRACE_MS : 10 * GRACE_MS, .max_bytes = MATRIX_SYNC_MAX
-    };
-    api_start(c->api, &r, on_sync, c);
-}
-
-static void poll_again(struct chat *c, int64_t ms)
-{
-    loop_cancel(c->loop, c->sync_timer);
-    c->sync_timer = loop_after(c->loop, ms, poll_now, c);
-}
-
-/* ---- the beginning ---- */
+/* ---- a request ---- */
 
 static void set_list(struct json *obj, const char *key, const char *const *words)
 {
@@ -257,7 +241,7 @@ static struct json *lazy(int64_t limit)
 }
 
 /* Given in the request itself: one upload less, and never out of date. */
-static char *filter_text(void)
+static char *filter_text(int64_t timeline)
 {
     static const char *const kinds[] = { "m.direct", "m.ignored_user_list", NULL };
     autojson struct json *j = json_new_object();
@@ -270,19 +254,47 @@ static char *filter_text(void)
     json_set(room, "ephemeral", nothing());
     json_set(room, "account_data", nothing());
     json_set(room, "state", lazy(0));
-    json_set(room, "timeline", lazy(MATRIX_TIMELINE));
+    json_set(room, "timeline", lazy(timeline));
     json_set(j, "room", room);
     json_print(&text, j);
     return str_take(&text);
 }
+
+static void poll_now(void *ud)
+{
+    struct chat *c = ud;
+    c->sync_timer = 0;
+    if (c->syncing || c->dead)
+        return;
+    if (matrix_inbox_depth(c) > INBOX_HIGH) {
+        poll_again(c, INBOX_PAUSE_MS);
+        return;
+    }
+    const int64_t ms = c->since && c->good_sync_ms && !matrix_e2ee_more(c) ? POLL_MS : 0;
+    autofree char *since = c->since ? mx_escape(c->since) : NULL;
+    autofree char *text = filter_text(since ? TIMELINE : 1), *filter = mx_escape(text); /* the past is no question */
+    autofree char *path = xasprintf("/_matrix/client/v3/sync?filter=%s&timeout=%lld&set_presence=offline%s%s", filter,
+                                    (long long)ms, since ? "&since=" : "", since ? since : "");
+    c->syncing = true;
+    const struct api_request r = {
+        .method = "GET", .path = path, .timeout_ms = since ? ms + GRACE_MS : 10 * GRACE_MS, .max_bytes = MATRIX_SYNC_MAX
+    };
+    api_start(c->api, &r, on_sync, c);
+}
+
+static void poll_again(struct chat *c, int64_t ms)
+{
+    loop_cancel(c->loop, c->sync_timer);
+    c->sync_timer = loop_after(c->loop, ms, poll_now, c);
+}
+
+/* ---- the beginning ---- */
 
 void matrix_sync_start(struct chat *c)
 {
     struct err e = { 0 };
     size_t n = 0;
     free(c->since);
-    free(c->filter);
-    c->filter = filter_text();
     if (store_kept(c->store, &sync_row, &c->since, &n, &e) < 0 || load_json(c, &direct_row, &c->direct, &e) < 0 ||
         load_json(c, &ignored_row, &c->ignored, &e) < 0) {
         matrix_down(c, &e);
