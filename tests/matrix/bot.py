@@ -50,7 +50,8 @@ class Bot:
         self.process = subprocess.Popen([PROGRAM, "run", "-c", str(self.conf)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                         stdout=subprocess.DEVNULL, text=True)
         begun = self.life = len(self.log)
-        threading.Thread(target=self._read, args=(self.process,), daemon=True).start()
+        self.reader = threading.Thread(target=self._read, args=(self.process,), daemon=True)
+        self.reader.start()
         if wait:
             self.logged(wait, begun)
         return self
@@ -88,10 +89,13 @@ class Bot:
             self.process.send_signal(signal.SIGKILL)
         if self.process:
             self.process.wait(60)
+            self.reader.join(60)  # its last words belong to this life
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(60)
+        status = self.process.wait(60)
+        self.reader.join(60)
+        return status
 
     def close(self) -> None:
         self.kill()

@@ -45,6 +45,9 @@ class Handler(BaseHTTPRequestHandler):
 
 class Server(ThreadingHTTPServer):
     daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        pass  # the daemon was killed, or hung up
     fake: "Fake"
 
 

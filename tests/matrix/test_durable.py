@@ -125,7 +125,6 @@ class Tokens(Case):
         bot.logged("matrix_token_renewed", begun)
         self.answer(ann, room, bot, ann.say(room, "second"))
         bot.kill()
-        bot.logged("(ended)")
         ann.sync(6000)
         bot.answers({"text": "three"})
         bot.start()

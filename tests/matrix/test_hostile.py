@@ -76,8 +76,11 @@ class Broken(Case):
         self.fake.first(2, "GET", "/whoami", lambda h, b: h.reply(500, b"oops"))
         bot = self.bot({"text": "hello"})
         for bad in (b'{"next_batch":"x","rooms":', b"", b"[1,2]", b'{"next_batch":7}', b'{"next_batch":"x","a":"\\ud800"}', b"\xff\xfe"):
+            begun = len(bot.log)
             self.fake.raw(bad)
-            bot.logged("matrix_sync_failed")
+            bot.logged("matrix_sync_failed", begun)
+            self.fake.raw({})  # the next wait is a short one again
+            bot.logged("matrix_synced status=200", begun)
         before = self.fake.count("/sync")
         self.fake.ask("still there?")
         self.said("hello")
@@ -104,7 +107,7 @@ class Broken(Case):
             self.fake.raw({"rooms": {"join": value, "invite": value, "leave": value}, "account_data": {"events": value}})
             self.fake.raw({"rooms": {"join": {ROOM: value, "no room": value}, "invite": {ROOM: value, "!x": value}, "leave": {"!y": value}}})
             self.fake.deliver(value, {"type": value}, {"type": "m.room.message", "content": value, "event_id": value, "sender": value})
-            self.fake.deliver(*(self.fake.message(value, **{key: value}) for key in ("type", "sender", "event_id", "content", "unsigned", "redacts")))
+            self.fake.deliver(*(self.fake.message(value) | {key: value} for key in ("type", "sender", "event_id", "content", "unsigned", "redacts")))
             self.fake.deliver(*(self.fake.message({"msgtype": "m.text", "body": "x", key: value}, type=kind) for kind in
                                 ("m.room.message", "m.reaction", "m.room.redaction", "m.room.encrypted", "m.key.verification.start")
                                 for key in ("m.relates_to", "m.new_content", "m.mentions", "file", "info", "url", "msgtype", "redacts")))

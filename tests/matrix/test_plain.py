@@ -1,9 +1,12 @@
 """The bot in plain rooms of a real Synapse: who is answered, where, and with what."""
 import io
+import json
+import subprocess
 import unittest
 import zipfile
 
 from bot import Case, call, is_answer
+from synapse import HERE, peers
 
 CHART = "import matplotlib.pyplot as plt\nplt.plot([1, 2]); plt.title('growth')"
 CSV = b"region,amount\nnorth,10\nsouth,32\n"
@@ -167,6 +170,18 @@ class Files(Case):
         ann.say(room, "make it")
         self.answer(ann, room, bot)
         ann.until(room, lambda e: e["sender"] == bot.user and "larger than this server takes" in e["content"].get("body", ""))
+
+
+class OtherClients(Case):
+    def test_matrix_nio_understands_answer_and_chart(self) -> None:
+        bot = self.bot(call(CHART), {"text": "**done**"}, progress="typing")
+        ann, room = self.group(bot)
+        words = [str(peers() / "bin/python"), str(HERE / "nio_peer.py"), self.server.url, ann.user, ann.password, room, bot.user, "2"]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+        got = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([x["kind"] for x in got], ["text", "image"], done.stderr[-2000:])
+        self.assertIn("<strong>done</strong>", got[0]["html"])
+        self.assertTrue(got[1]["url"].startswith("mxc://localhost/"))
 
 
 class Texts(Case):

@@ -169,19 +169,25 @@ static int take_member(struct room *r, const char *who, const char *membership, 
     return mx_is_user(who) ? crypto_room_member(r->chat->e2ee->crypto, r->id, who, gets, e) : 0;
 }
 
+/* What was said of the room before it was encrypted counts too. */
+static int take_encryption(const struct room *r, const struct json *content, struct err *e)
+{
+    struct crypto *crypto = r->chat->e2ee->crypto;
+    if (crypto_room_encrypted(crypto, r->id, content, e) < 0)
+        return -1;
+    return r->history ? crypto_room_history(crypto, r->id, r->history, e) : 0;
+}
+
 int matrix_e2ee_state(struct room *r, const struct json *event, struct err *e)
 {
     const char *type = json_str_or(event, "type", ""), *key = json_str_or(event, "state_key", NULL);
     const struct json *content = json_get(event, "content");
-    if (!key || !is_running(r->chat))
+    if (!key || !is_running(r->chat) || !r->encrypted)
         return 0;
     if (strcmp(type, "m.room.encryption") == 0 && !*key && json_get(content, "algorithm"))
-        return crypto_room_encrypted(r->chat->e2ee->crypto, r->id, content, e);
-    if (strcmp(type, "m.room.history_visibility") == 0 && !*key) {
-        const char *who = json_str_or(content, "history_visibility", "shared");
-        r->only_joined = strcmp(who, "joined") == 0;
-        return crypto_room_history(r->chat->e2ee->crypto, r->id, who, e);
-    }
+        return take_encryption(r, content, e);
+    if (strcmp(type, "m.room.history_visibility") == 0 && !*key && r->history)
+        return crypto_room_history(r->chat->e2ee->crypto, r->id, r->history, e);
     if (strcmp(type, "m.room.member") == 0)
         return take_member(r, key, json_str_or(content, "membership", ""), e);
     return 0;
@@ -281,7 +287,7 @@ static void on_encryption(void *ud, const struct api_answer *a)
     struct room *r = ud;
     struct err e = { 0 };
     r->asking = false;
-    if (a->err.kind == ERR_NONE && crypto_room_encrypted(r->chat->e2ee->crypto, r->id, a->body, &e) == 0) {
+    if (a->err.kind == ERR_NONE && take_encryption(r, a->body, &e) == 0) {
         matrix_outbox_wake(r->chat, r->id);
         return;
     }

@@ -178,6 +178,7 @@ static void on_refreshed(void *ud, const struct api_answer *a)
         loop_cancel(c->loop, c->login.refresh_timer);
         c->login.refresh_timer = loop_after(c->loop, api_backoff_ms(++c->login.tries), on_refresh_due, c);
     } else {
+        wipe(&c->login.refresh); /* it will never work again */
         matrix_login_stale(c, json_bool_or(a->body, "soft_logout", false));
     }
 }

@@ -31,6 +31,7 @@ struct room {
     bool asking;                             /* for its members */
     bool gone;                               /* replaced by another: nothing is sent any more */
     int64_t members;                         /* joined and invited, from the summary; 0: not known */
+    char *history;                           /* visibility of its past, as the server calls it; NULL: not said */
     char *inviter, *successor;               /* may be NULL */
     int tries;                               /* of joining */
     loop_timer timer;
@@ -70,8 +71,8 @@ struct chat {
     struct json *direct; /* content of m.direct, or NULL */
     struct json *ignored;
     char *since, *display_name; /* since NULL: first sync */
-    uint64_t seq;                        /* of the next pending event */
-    int64_t upload_max;                  /* 0: not known */
+    uint64_t seq;               /* of the next pending event */
+    int64_t upload_max;         /* 0: not known */
     int sync_tries;
     loop_timer sync_timer;
     bool syncing, dead;

@@ -36,6 +36,7 @@ void matrix_rooms_free(struct chat *c)
         c->rooms = r->next;
         loop_cancel(c->loop, r->timer);
         free(r->id);
+        free(r->history);
         free(r->inviter);
         free(r->successor);
         free(r);
@@ -58,6 +59,7 @@ int matrix_room_keep(struct room *r, struct err *e)
     json_set_bool(j, "gone", r->gone);
     json_set_bool(j, "only_joined", r->only_joined);
     json_set_int(j, "members", r->members);
+    json_set_str(j, "history", r->history);
     json_set_str(j, "inviter", r->inviter);
     json_set_str(j, "successor", r->successor);
     json_print(&text, j);
@@ -81,6 +83,8 @@ static int load_row(void *ud, const char *key, const char *value, size_t n)
     r->gone = json_bool_or(j, "gone", false);
     r->only_joined = json_bool_or(j, "only_joined", false);
     r->members = json_int_or(j, "members", 0);
+    const char *history = json_str_or(j, "history", NULL);
+    r->history = history ? xstrdup(history) : NULL;
     r->inviter = inviter ? xstrdup(inviter) : NULL;
     r->successor = successor ? xstrdup(successor) : NULL;
     return 0;
@@ -121,6 +125,16 @@ static void on_tombstone(struct room *r, const struct json *content, bool *chang
     log_info("matrix_room_replaced", KV_S("room", r->id), KV_S("by", successor));
 }
 
+static void on_history(struct room *r, const char *who, bool *changed)
+{
+    if (strlen(who) > 32 || (r->history && strcmp(r->history, who) == 0))
+        return;
+    free(r->history);
+    r->history = xstrdup(who);
+    r->only_joined = strcmp(who, "joined") == 0;
+    *changed = true;
+}
+
 static void on_member(struct room *r, const struct json *event, bool *changed)
 {
     const struct json *content = json_get(event, "content");
@@ -139,6 +153,8 @@ void matrix_room_state(struct room *r, const struct json *event, bool *changed)
         return;
     if (strcmp(type, "m.room.encryption") == 0 && !*key && !r->encrypted)
         r->encrypted = *changed = true; /* never back */
+    else if (strcmp(type, "m.room.history_visibility") == 0 && !*key)
+        on_history(r, json_str_or(content, "history_visibility", "shared"), changed);
     else if (strcmp(type, "m.room.tombstone") == 0 && !*key)
         on_tombstone(r, content, changed);
     else if (strcmp(type, "m.room.member") == 0)

@@ -36,8 +36,11 @@ void outbox_limited(struct outbox *o, int64_t retry_ms)
         chance = 0;
     const int64_t wait = retry_ms + retry_ms * chance / 1280 + 1; /* up to a fifth later */
     log_info("matrix_limited", KV_I("wait_ms", wait));
+    if (o->pace_ms && now >= o->until_ms)
+        o->pace_ms += retry_ms; /* we kept our pace, and it was short by this */
+    else if (retry_ms > o->pace_ms)
+        o->pace_ms = retry_ms;
     o->until_ms = now + wait > o->until_ms ? now + wait : o->until_ms;
-    o->pace_ms = retry_ms > o->pace_ms ? retry_ms : o->pace_ms;
     o->limited_ms = now;
 }
 
