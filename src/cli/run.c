@@ -23,7 +23,9 @@ static const struct session_watch watch = { .drained = on_drained };
 static int open_chats(struct daemon *d)
 {
     struct err e = { 0 };
-    const struct chat_home home = { .loop = d->app.loop, .conf = &d->app.o->conf, .store = d->app.store, .data_dir = d->app.data_dir };
+    const struct chat_home home = {
+        .loop = d->app.loop, .conf = &d->app.o->conf, .store = d->app.store, .data_dir = d->app.data_dir
+    };
     for (size_t i = 0; i < countof(platforms); i++) {
         if (!platforms[i]->wanted(home.conf))
             continue;

@@ -366,7 +366,8 @@ void session_back(struct session *s, enum box_op op, int cell, bool own_files, s
     static const struct box_events events = { .done = on_back };
     struct err e = { 0 };
     laid_clear(&s->branch);
-    const bool laid = !own_files || !s->hub->parts.sandbox_ops->lays_files || session_lay(s, cell, false, &s->branch, &e) == 0;
+    const bool laid =
+        !own_files || !s->hub->parts.sandbox_ops->lays_files || session_lay(s, cell, false, &s->branch, &e) == 0;
     const struct box_request r = { .op = op, .number = cell, .fd = s->branch.fd > 0 ? s->branch.fd : -1 };
     s->back_done = done;
     s->back_to = cell > 0 ? cell : op == BOX_OP_UNDO && keeps(s) ? cell_before(s) : 0;

@@ -156,7 +156,7 @@ struct session {
     session_back_fn *back_done;
     int back_to;
     struct json *back_reply; /* while files follow variables from a checkpoint */
-    struct err refusal; /* of the box, for back_to */
+    struct err refusal;      /* of the box, for back_to */
 
     const struct conf_model *model; /* chosen here; NULL: the default */
     int64_t turns, tokens;          /* since the start */

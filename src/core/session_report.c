@@ -254,7 +254,8 @@ static void add_not_kept(struct str *out, const struct cell *c, size_t *n)
     }
 }
 
-static char *answer_text(struct session *s, const struct turn_result *r, const struct agent_outcome *o, const char *language)
+static char *answer_text(struct session *s, const struct turn_result *r, const struct agent_outcome *o,
+                         const char *language)
 {
     AUTO(str_clear) struct str list = STR_INIT(NOT_KEPT_BYTES);
     size_t n = 0;
