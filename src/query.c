@@ -15,7 +15,7 @@ enum {
 static void limit(int what, int64_t most)
 {
     const struct rlimit r = { (rlim_t)most, (rlim_t)most };
-    (void)setrlimit(what, &r);
+    (void)setrlimit((__rlimit_resource_t)what, &r);
 }
 
 static void confine(const struct json *request)

@@ -61,8 +61,8 @@ static int check_enum(const struct json *schema, const struct json *v, const str
 
 static int check_range(const struct json *schema, const struct json *v, const struct place *at, struct err *e)
 {
-    if (json_type(v) == JSON_NUMBER && (json_number(v) < json_num_or(schema, "minimum", -INFINITY) ||
-                                        json_number(v) > json_num_or(schema, "maximum", INFINITY)))
+    if (json_type(v) == JSON_NUMBER && (json_number(v) < json_num_or(schema, "minimum", -HUGE_VAL) ||
+                                        json_number(v) > json_num_or(schema, "maximum", HUGE_VAL)))
         return err_set(e, ERR_DATA, "`%.64s` is out of range", at->name);
     const char *text = json_text(v);
     const int64_t n = text ? (int64_t)strlen(text) : 0; /* bytes: never fewer than characters */

@@ -576,6 +576,6 @@ void ws_close(struct ws *w, enum ws_code code)
     }
     w->state = CLOSING;
     w->began_ms = loop_now_ms(w->l);
-    ws_frames_close(w->frames, code);
+    ws_frames_close(w->frames, (int)code);
     pump(w);
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define HASH_FUNCTION HASH_FNV /* the default falls through cases, which clang wants to be told */
 #include <uthash.h>
 #include "slack_teams_private.h"
 
