@@ -164,7 +164,7 @@ static int back_reply(struct json **out, const struct verdict *v, const struct r
         return err_set(e, ERR_REFUSED, "%s", v->why && *v->why ? v->why : "no reason given");
     if (verdict_error(v, e) < 0 || parse_reply(&claim, r, e) < 0)
         return -1;
-    *out = reply_from_back(v, claim, r->fd >= 0);
+    *out = reply_from_back(v, claim, r->own_files);
     return 0;
 }
 
@@ -355,6 +355,7 @@ int native_ask(struct box *b, const struct box_request *r, const struct box_even
         .audit = b->s->audit,
         .ev = *ev,
         .ud = ud,
+        .own_files = r->op == BOX_OP_BRANCH && r->fd >= 0,
         .flow = OUTFLOW_INIT,
     };
     if (request_frame(&fresh, r, e) < 0)

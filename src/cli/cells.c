@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 #include <errno.h>
 #include "app.h"
+#include "cells_files.h"
 #include "json.h"
 #include "core/state.h"
 #include "log.h"
@@ -23,7 +24,8 @@ struct cells {
     int number;
     int state;                /* it is the one after that cell */
     char *id;                 /* of the running line */
-    struct session_row owner; /* of checkpoints; platform NULL: none was asked for yet */
+    int branch_fd;            /* files for the branch that is asked for; 0: none */
+    struct session_row owner; /* of checkpoints and files; platform NULL: none was asked for yet */
     struct state_job *job;
     int64_t asked_ms;
 };
@@ -117,13 +119,42 @@ static void follow(struct cells *c, const struct json *reply)
         c->state = (int)json_int_or(reply, "cell", 0);
 }
 
+static int open_store(struct cells *c, struct err *e);
+
+/* Versions, so that a branch can have files of its own. */
+static void keep_files(struct cells *c, struct cell *cell)
+{
+    struct err e = { 0 };
+    if (cell->files.n + cell->gone_n == 0)
+        return;
+    if (open_store(c, &e) < 0)
+        log_warn("files_not_kept", KV_I("cell", cell->number), KV_E(&e));
+    else
+        cells_keep(c->app.store, c->owner.id, cell);
+}
+
+/* The session is on a line of its own from here on. */
+static void branched(struct cells *c, bool done)
+{
+    struct err e = { 0 };
+    if (c->branch_fd <= 0)
+        return;
+    (void)close(c->branch_fd);
+    c->branch_fd = 0;
+    if (done && store_branch(c->app.store, c->owner.id, c->state, c->number + 1, &e) < 0)
+        log_warn("branch_not_kept", KV_I("cell", c->state), KV_E(&e));
+}
+
 static void on_done(void *ud, const struct box_reply *r, const struct err *e)
 {
     struct cells *c = ud;
-    if (r && r->cell)
+    if (r && r->cell) {
         c->state = r->cell->number;
-    else if (r)
+        keep_files(c, r->cell);
+    } else if (r) {
         follow(c, r->reply);
+    }
+    branched(c, r != NULL);
     if (!r)
         print_refusal(c, e->kind == ERR_REFUSED ? "refused" : "failed", e->msg);
     else if (r->cell)
@@ -221,6 +252,16 @@ static void move_state(struct cells *c, bool out)
 
 /* ---- lines ----------------------------------------------------------------------------------------------------------- */
 
+/* Where no cell has made a file yet there is nothing to part. */
+static bool branch_files(struct cells *c, int number)
+{
+    struct err e = { 0 };
+    if (cells_lay(c->app.store, c->owner.id, number, &c->branch_fd, &e) == 0)
+        return true;
+    log_warn("branch_without_files", KV_I("cell", number), KV_E(&e));
+    return false;
+}
+
 static void run_command(struct cells *c, const char *word, int number)
 {
     static const struct {
@@ -233,11 +274,15 @@ static void run_command(struct cells *c, const char *word, int number)
         move_state(c, *word == 'c');
         return;
     }
-    for (size_t i = 0; i < countof(commands); i++)
-        if (!strcmp(commands[i].word, word)) {
-            ask(c, &(struct box_request){ .op = commands[i].op, .number = number, .fd = -1 });
-            return;
-        }
+    for (size_t i = 0; i < countof(commands); i++) {
+        if (strcmp(commands[i].word, word) != 0)
+            continue;
+        const bool files = commands[i].op == BOX_OP_BRANCH && c->app.store && branch_files(c, number);
+        ask(c, &(struct box_request){ .op = commands[i].op, .number = number, .fd = files ? c->branch_fd : -1 });
+        if (!c->asking)
+            branched(c, false);
+        return;
+    }
     autofree char *why =
         xasprintf("there is no command \"%s\"; commands are: branch, checkpoint, reset, restore, undo, vars", word);
     print_refusal(c, "refused", why);

@@ -114,6 +114,19 @@ class Files(Case):
         self.prints(s, "print(len(open('sent (v1).csv').read()))", "500000")
         s.end()
 
+    def test_branches_of_cells_never_see_each_others_files(self) -> None:
+        answers = self.cells(
+            "x = 1; open('a.txt', 'w').write('base')",
+            "x = 2; open('a.txt', 'w').write('one'); open('one.txt', 'w').write('1')",
+            {"command": "branch", "cell": 1},
+            "import os; x, open('a.txt').read(), os.path.exists('one.txt')",
+            "x = 3; open('a.txt', 'w').write('two')",
+            {"command": "branch", "cell": 2},
+            "import os; x, open('a.txt').read(), os.path.exists('one.txt')",
+        )
+        self.assertEqual([a["status"] for a in answers], ["ok"] * 7, answers)
+        self.assertEqual([answers[i]["result"]["text/plain"] for i in (3, 6)], ["(1, 'base', False)", "(2, 'one', True)"])
+
     # ---- export ----
 
     def conversation(self, s: Service) -> None:
