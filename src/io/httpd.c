@@ -67,6 +67,7 @@ static enum MHD_Result answer(const struct httpd *h, struct MHD_Connection *conn
 }
 
 /* libmicrohttpd calls this once for the head, then for each piece of the body, then once more without one. */
+/* NOLINTNEXTLINE(readability-function-size): its parameters are libmicrohttpd's */
 static enum MHD_Result on_request(void *ud, struct MHD_Connection *conn, const char *path, const char *method,
                                   const char *version, const char *data, size_t *n, void **own)
 {
@@ -159,14 +160,11 @@ static int read_address(const char *text, struct sockaddr_storage *out, struct e
                : err_set(e, ERR_CONFIG, "\"%.60s\" is no IPv4 address", host);
 }
 
-static int listen_at(const struct sockaddr_storage *a, const char *text, int *port, struct err *e)
+static int listen_at(int fd, const struct sockaddr_storage *a, const char *text, int *port, struct err *e)
 {
     const int one = 1;
     struct sockaddr_storage got = { 0 };
     socklen_t n = a->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
-    autoclose int fd = socket(a->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return err_sys(e, ERR_CONFIG, errno, "socket");
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
     if (bind(fd, (const struct sockaddr *)a, n) < 0 || listen(fd, CONNECTIONS) < 0)
         return err_sys(e, ERR_CONFIG, errno, "cannot listen at %s", text);
@@ -175,18 +173,28 @@ static int listen_at(const struct sockaddr_storage *a, const char *text, int *po
         return err_sys(e, ERR_CONFIG, errno, "getsockname");
     *port = ntohs(got.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&got)->sin6_port
                                             : ((struct sockaddr_in *)&got)->sin_port);
-    const int mine = fd;
-    fd = -1;
-    return mine;
+    return 0;
+}
+
+/* The descriptor; -1: e says why. */
+static int open_socket(const char *address, int *port, struct err *e)
+{
+    struct sockaddr_storage a = { 0 };
+    if (read_address(address, &a, e) < 0)
+        return -1;
+    const int fd = socket(a.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return err_sys(e, ERR_CONFIG, errno, "socket");
+    if (listen_at(fd, &a, address, port, e) == 0)
+        return fd;
+    (void)close(fd);
+    return -1;
 }
 
 int httpd_open(struct httpd **out, struct loop *l, const struct httpd_config *c, struct err *e)
 {
-    struct sockaddr_storage a;
     int port = 0;
-    if (read_address(c->address, &a, e) < 0)
-        return -1;
-    const int fd = listen_at(&a, c->address, &port, e);
+    const int fd = open_socket(c->address, &port, e);
     if (fd < 0)
         return -1;
     struct httpd *h = xcalloc(1, sizeof(*h));

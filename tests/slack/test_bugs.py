@@ -1,7 +1,10 @@
 """What other bots got wrong: twenty reports from their trackers, each as a test. All on one daemon; each in a thread of its own."""
+import json
 import tempfile
+import threading
 import time
 import unittest
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from daemon import Case, Daemon, python
@@ -239,6 +242,40 @@ class Alone(Case):
         self.assertLess(len(s.opens), 10 * max(1, minutes))
         s.until(lambda: s.online() or s.links == [], what="quiet")
         self.assertLessEqual(d.fds(), fds + 4)
+
+    def test_12_a_model_is_told_what_was_said_before(self) -> None:
+        told: list[str] = []
+
+        class Model(BaseHTTPRequestHandler):
+            def log_message(self, *_: object) -> None:
+                pass
+
+            def do_POST(self) -> None:
+                told.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
+                body = json.dumps({"id": "x", "object": "chat.completion", "choices": [{"index": 0, "message": {"role": "assistant", "content": "I have read it."}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 1, "completion_tokens": 1}}).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+        self.run_daemon("model.house.dialect=chat", f"model.house.url={url}", "model.house.name=m", "model.house.stream=no", "agent.model=house")
+        s = self.slack
+        root = s.say("U1", "C1", "the root of all", files=[s.add_file("first.csv", b"a\n1\n")])
+        with s.lock:
+            s.messages["C1"] += [{"type": "message", "user": "U2", "text": f"remark {i}", "ts": s.ts(), "thread_ts": root} for i in range(248)]
+            s.messages["C1"].append({"type": "message", "user": "U9", "bot_id": "B9", "username": "deployer", "text": "deployed", "ts": s.ts(), "thread_ts": root})
+        s.say("U1", "C1", "<@UBOT> what was said here?", thread=root)
+        self.answer("C1", root, "I have read it")
+        whole = json.dumps(json.loads(told[0]), ensure_ascii=False)
+        for words in ("what was said here?", "ann: the root of all", "remark 247", "deployer: deployed", "first.csv"):
+            self.assertIn(words, whole)
+        self.assertNotIn("remark 100", whole)
 
     def test_13_and_15_answers_of_every_size_arrive_whole(self) -> None:
         wide = "|" + "|".join(f"c{i}" for i in range(30)) + "|\n|" + "---|" * 30 + "\n" + ("|" + "|".join("" if i % 7 == 0 else str(i) for i in range(30)) + "|\n") * 500

@@ -191,7 +191,7 @@ static void refused(struct slack_call *c, const struct http_answer *a, struct sl
     const struct json *words = json_first(json_get(json_get(r->body, "response_metadata"), "messages"));
     (void)err_set(&e, kind_of(class), "%s: %.60s %.100s", c->method, r->error,
                   json_text(words) ? json_text(words) : json_str_or(r->body, "needed", ""));
-    r->err = &e;
+    r->err = &e; /* cppcheck-suppress autoVariables ; until this returns */
     if (class == SLACK_WAIT) {
         e.retry_ms = (long)asked_ms(a);
         limited(c, e.retry_ms, r);
@@ -200,6 +200,7 @@ static void refused(struct slack_call *c, const struct http_answer *a, struct sl
     } else if (!renewing(c, r->error)) {
         tell(c, r);
     }
+    r->err = NULL;
 }
 
 /* No answer of Slack's: HTML of a proxy, a cut body, silence. */
@@ -338,8 +339,10 @@ void slack_api_free(struct slack_api *a)
 {
     if (!a)
         return;
-    while (a->calls)
-        call_free(a->calls);
+    for (struct slack_call *c = a->calls, *next; c; c = next) {
+        next = c->next;
+        call_free(c);
+    }
     slack_limit_free(a->limit);
     free(a->url);
     free(a->own_team);

@@ -31,6 +31,7 @@ void attach_files(struct json *files, const struct json *attachments)
 }
 
 /* All text below a rich_text cell, in order. */
+/* NOLINTNEXTLINE(misc-no-recursion): DEPTH_MAX ends it */
 static void rich_words(struct str *out, const struct json *v, int depth)
 {
     if (depth > DEPTH_MAX)

@@ -157,6 +157,7 @@ static struct json *list_element(const struct markup *m, struct json *items, int
     return o;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): MARKUP_DEPTH_MAX ends it */
 static void list(struct rich *r, const struct markup *m, int indent)
 {
     struct json *items = NULL; /* of the open rich_text_list; what cannot stand in one closes it */
@@ -238,6 +239,7 @@ static void divider(struct rich *r)
     r->elements = r->inline_ = NULL;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): MARKUP_DEPTH_MAX ends it */
 static void block(struct rich *r, const struct markup *m, int indent)
 {
     switch (m->kind) {
@@ -263,6 +265,7 @@ static void block(struct rich *r, const struct markup *m, int indent)
     }
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): MARKUP_DEPTH_MAX ends it */
 static void inline_blocks(struct rich *r, const struct markup *parent)
 {
     for (const struct markup *m = parent->first; m; m = m->next)
@@ -302,7 +305,7 @@ static size_t text_size(void *ud, const struct markup *doc)
 static char *notify_text(const struct markup *doc)
 {
     AUTO(str_clear) struct str plain = STR_INIT(ANSWER_MAX);
-    AUTO(str_clear) struct str text = STR_INIT(8 * NOTIFY_MAX);
+    AUTO(str_clear) struct str text = STR_INIT((size_t)8 * NOTIFY_MAX);
     markup_plain(&plain, doc);
     slack_text_escape(&text, str_peek(&plain), utf8_cut(str_peek(&plain), plain.len, NOTIFY_MAX));
     if (str_peek(&text)[strspn(str_peek(&text), " \n")] == '\0')
@@ -318,7 +321,7 @@ static struct slack_message *add(struct slack_layout *l)
 
 static void add_receipt(struct json *blocks, const char *receipt)
 {
-    AUTO(str_clear) struct str text = STR_INIT(8 * RECEIPT_BYTES);
+    AUTO(str_clear) struct str text = STR_INIT((size_t)8 * RECEIPT_BYTES);
     struct json *o = json_new_object(), *mrkdwn = json_new_object(), *elements = json_new_array();
     slack_text_escape(&text, receipt, utf8_cut(receipt, strlen(receipt), RECEIPT_BYTES));
     json_set_str(mrkdwn, "type", "mrkdwn");
@@ -379,7 +382,7 @@ static void lay_file(struct slack_layout *l, const struct markup *doc)
     add(l)->text = xasprintf("%s\n\nThe whole answer is in `answer.md`.", beginning);
 }
 
-void slack_layout_make(struct slack_layout *out, const char *markdown, const char *receipt, enum slack_rung rung)
+static void lay(struct slack_layout *out, const char *markdown, const char *receipt, enum slack_rung rung)
 {
     *out = (struct slack_layout){ .rung = rung };
     struct markup *doc = markup_parse(markdown);
@@ -390,10 +393,15 @@ void slack_layout_make(struct slack_layout *out, const char *markdown, const cha
     else
         lay_file(out, doc);
     markup_free(doc);
-    if (out->n > SLACK_MESSAGES_MAX) {
-        slack_layout_clear(out);
-        slack_layout_make(out, markdown, receipt, SLACK_FILE);
-    }
+}
+
+void slack_layout_make(struct slack_layout *out, const char *markdown, const char *receipt, enum slack_rung rung)
+{
+    lay(out, markdown, receipt, rung);
+    if (out->n <= SLACK_MESSAGES_MAX)
+        return;
+    slack_layout_clear(out);
+    lay(out, markdown, receipt, SLACK_FILE);
 }
 
 void slack_layout_clear(struct slack_layout *l)

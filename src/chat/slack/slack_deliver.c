@@ -16,6 +16,7 @@ enum {
     USERS_MAX = 20,
     AGAIN_MAX_MS = 60000,
     TABLES_MAX = 5,
+    PAGES_MAX = 20,
 };
 
 static void step(void *ud);
@@ -36,6 +37,7 @@ static void item_free(struct item *it)
         free(it->file[i].problem);
     }
     json_free(it->files);
+    json_free(it->said);
     json_free(it->payload);
     free(it->key);
     free(it->context);
@@ -152,6 +154,7 @@ static const char *no_files_from_outside(const struct item *it)
                : NULL;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): SLACK_FILES_MAX ends it */
 static void next_file(struct item *it)
 {
     const struct json *file = it->file_at;
@@ -197,6 +200,18 @@ static void add_tables(struct item *it)
     }
 }
 
+/* Of many in the thread before, the newest; the message's own are never left out in silence. */
+static const struct json *newest_files(const struct item *it)
+{
+    const struct json *f = json_first(it->files);
+    const size_t room = it->file_n < SLACK_FILES_MAX ? SLACK_FILES_MAX - it->file_n : 0;
+    size_t skip = json_len(it->files) > room ? json_len(it->files) - room : 0;
+    skip = skip < it->earlier_n ? skip : it->earlier_n;
+    for (; skip && f; skip--)
+        f = json_next(f);
+    return f;
+}
+
 static void begin_files(struct item *it)
 {
     if (!it->files)
@@ -205,7 +220,7 @@ static void begin_files(struct item *it)
         json_push(it->files, json_dup(f));
     attach_files(it->files, it->ev.attachments);
     add_tables(it);
-    it->file_at = json_first(it->files);
+    it->file_at = newest_files(it);
     next_file(it);
 }
 
@@ -250,37 +265,55 @@ static char *context_of(struct item *it, const struct json *messages)
     return out.len ? str_take(&out) : NULL;
 }
 
+static void ask_replies(struct item *it, const char *cursor);
+
+static void keep_reply(struct item *it, const struct json *m)
+{
+    const char *ts = json_str_or(m, "ts", "");
+    const bool ours = it->team->user && strcmp(json_str_or(m, "user", ""), it->team->user) == 0;
+    if (!slack_is_ts(ts) || slack_ts_compare(ts, it->ev.ts) >= 0)
+        return;
+    json_push(it->said, json_dup(m));
+    for (const struct json *f = ours ? NULL : json_first(json_get(m, "files")); f; f = json_next(f))
+        json_push(it->files, json_dup(f));
+}
+
 static void on_replies(void *ud, const struct slack_reply *r)
 {
     struct item *it = ud;
-    const struct json *messages = json_get(r->body, "messages");
+    const struct conf *conf = it->room->in->conf;
+    const char *cursor = json_str_or(json_get(r->body, "response_metadata"), "next_cursor", "");
     it->call = NULL;
-    it->files = json_new_array();
-    for (const struct json *m = json_first(messages); m; m = json_next(m)) {
-        const char *ts = json_str_or(m, "ts", "");
-        const bool ours = it->team->user && strcmp(json_str_or(m, "user", ""), it->team->user) == 0;
-        if (!slack_is_ts(ts) || slack_ts_compare(ts, it->ev.ts) >= 0 || ours)
-            continue;
-        for (const struct json *f = json_first(json_get(m, "files")); f; f = json_next(f))
-            json_push(it->files, json_dup(f));
+    for (const struct json *m = json_first(json_get(r->body, "messages")); m; m = json_next(m))
+        keep_reply(it, m);
+    if (*cursor && ++it->pages < PAGES_MAX) {
+        ask_replies(it, cursor);
+        return;
     }
-    if (it->room->in->conf->slack_thread_context && strcmp(it->room->in->conf->model, "builtin") != 0)
-        it->context = context_of(it, messages);
+    if (conf->slack_thread_context && strcmp(conf->model, "builtin") != 0)
+        it->context = context_of(it, it->said);
+    it->earlier_n = json_len(it->files);
     begin_files(it);
 }
 
 /* Mentioned in the middle of a thread: files that lie there already are meant too. */
-static void ask_replies(struct item *it)
+static void ask_replies(struct item *it, const char *cursor)
 {
     AUTO(str_clear) struct str form = STR_INIT(SLACK_FORM_MAX);
     slack_form_add(&form, "channel", it->ev.channel);
     slack_form_add(&form, "ts", it->ev.root);
     slack_form_add(&form, "latest", it->ev.ts);
     slack_form_add_int(&form, "limit", 200);
-    it->call = slack_api_start(
-        it->room->in->c.api,
-        &(struct slack_request){ .method = "conversations.replies", .team = it->team, .form = &form, .tries = 2 },
-        on_replies, it);
+    slack_form_add(&form, "cursor", cursor);
+    const struct slack_request r = { .method = "conversations.replies", .team = it->team, .form = &form, .tries = 2 };
+    it->call = slack_api_start(it->room->in->c.api, &r, on_replies, it);
+}
+
+static void begin_replies(struct item *it)
+{
+    it->files = json_new_array();
+    it->said = json_new_array();
+    ask_replies(it, NULL);
 }
 
 /* ---- names ---- */
@@ -308,7 +341,7 @@ static void named(void *ud)
 {
     struct item *it = ud;
     if (it->first)
-        ask_replies(it);
+        begin_replies(it);
     else
         begin_files(it);
 }
@@ -447,9 +480,8 @@ static void step(void *ud)
     if (r->busy || !r->items)
         return;
     r->busy = true;
-    if (r->items->tries)
-        hand_over(r->items);
-    else if (r->items->ev.kind == SLACK_MESSAGE || r->items->ev.kind == SLACK_EDIT)
+    const enum slack_kind kind = r->items->ev.kind;
+    if (!r->items->tries && (kind == SLACK_MESSAGE || kind == SLACK_EDIT))
         ask_names(r->items);
     else
         hand_over(r->items);

@@ -94,7 +94,7 @@ char *slack_fetch_name(const char *name)
     utf8_scrub(&scrubbed, base, strnlen(base, 4096));
     const char *at = str_peek(&scrubbed) + strspn(str_peek(&scrubbed), ". \n\t");
     for (; *at; at++)
-        str_putc(&clean, *at == '\n' || *at == '\t' ? '_' : *at);
+        str_putc(&clean, (char)(*at == '\n' || *at == '\t' ? '_' : *at));
     const char *text = str_peek(&clean), *dot = strrchr(text, '.');
     const size_t ending = dot && strlen(dot) <= 16 ? strlen(dot) : 0;
     if (!*text)

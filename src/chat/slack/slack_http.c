@@ -46,7 +46,7 @@ static char *unescape(const char *text, size_t n)
         if (hex)
             out[len++] = (char)(16 * hex_digit(text[i + 1]) + hex_digit(text[i + 2]));
         else
-            out[len++] = text[i] == '+' ? ' ' : text[i];
+            out[len++] = (char)(text[i] == '+' ? ' ' : text[i]);
         i += hex ? 2 : 0;
     }
     return out;

@@ -31,6 +31,9 @@ struct item {
     struct slack_call *call;
     struct slack_fetch *fetch;
     struct json *files; /* objects still to be fetched, all of them */
+    struct json *said;  /* of the thread so far; NULL: not asked */
+    int pages;
+    size_t earlier_n; /* files of earlier messages, first among `files` */
     const struct json *file_at;
     struct item_file file[SLACK_FILES_MAX];
     size_t file_n;

@@ -233,7 +233,7 @@ static void crowded(struct link *k)
 {
     struct slack_links *s = k->s;
     lost(k, "too many links of this app");
-    attempt_after(s, jittered(2 * CROWDED_MS));
+    attempt_after(s, jittered(2 * (int64_t)CROWDED_MS));
 }
 
 static void on_disconnect(struct link *k, const struct json *m)
@@ -383,8 +383,12 @@ void slack_links_free(struct slack_links *s)
 {
     if (!s)
         return;
-    while (s->links)
-        drop(s->links);
+    for (struct link *k = s->links, *next; k; k = next) {
+        next = k->next;
+        if (k->ws)
+            ws_close(k->ws, WS_GOING); /* as far as it goes at once: nobody waits for the echo */
+        drop(k);
+    }
     slack_api_cancel(s->opening);
     loop_cancel(s->c.loop, s->attempt);
     explicit_bzero(s->token, strlen(s->token));

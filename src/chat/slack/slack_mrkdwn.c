@@ -83,6 +83,7 @@ static void table(struct str *out, const struct markup *m)
     code(out, str_peek(&text), text.len);
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): MARKUP_DEPTH_MAX ends it */
 static void quoted(struct str *out, const struct markup *m, const char *indent)
 {
     AUTO(str_clear) struct str inner = STR_INIT(1 << 20);
@@ -95,6 +96,7 @@ static void quoted(struct str *out, const struct markup *m, const char *indent)
     }
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): MARKUP_DEPTH_MAX ends it */
 static void list(struct str *out, const struct markup *m, const char *indent)
 {
     autofree char *deeper = xasprintf("%s    ", indent);
@@ -111,6 +113,7 @@ static void list(struct str *out, const struct markup *m, const char *indent)
     }
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): MARKUP_DEPTH_MAX ends it */
 static void block(struct str *out, const struct markup *m, const char *indent)
 {
     switch (m->kind) {
@@ -128,6 +131,7 @@ static void block(struct str *out, const struct markup *m, const char *indent)
     }
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): MARKUP_DEPTH_MAX ends it */
 static void blocks(struct str *out, const struct markup *parent, const char *indent)
 {
     for (const struct markup *m = parent->first; m; m = m->next) {

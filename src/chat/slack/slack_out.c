@@ -325,8 +325,10 @@ void slack_out_free(struct slack_out *o)
 {
     if (!o)
         return;
-    while (o->jobs)
-        job_free(o->jobs);
+    for (struct job *j = o->jobs, *next; j; j = next) {
+        next = j->next;
+        job_free(j);
+    }
     slack_status_free_all(o);
     free(o);
 }

@@ -36,6 +36,7 @@ static char *key_of(const struct slack_team *team, const char *user)
     return xasprintf("%s/%s", team->team ? team->team : team->enterprise, user);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): uthash's macros */
 static struct person *find(struct slack_teams *t, const char *key)
 {
     struct person *p = NULL;
@@ -43,6 +44,7 @@ static struct person *find(struct slack_teams *t, const char *key)
     return p;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): uthash's macros */
 static void person_free(struct person *p)
 {
     HASH_DEL(p->t->people, p);
@@ -136,6 +138,7 @@ static void on_user(void *ud, const struct slack_reply *r)
     wake(p->t);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): uthash's macros */
 static void ask(struct slack_teams *t, struct slack_team *team, const char *user, char *key)
 {
     struct person *p = find(t, key);

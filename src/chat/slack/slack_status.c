@@ -208,7 +208,7 @@ static void on_deleted(void *ud, const struct slack_reply *r)
 static void send_message(struct slack_status *s)
 {
     AUTO(str_clear) struct str form = STR_INIT(SLACK_FORM_MAX);
-    AUTO(str_clear) struct str text = STR_INIT(8 * WORDS_BYTES);
+    AUTO(str_clear) struct str text = STR_INIT((size_t)8 * WORDS_BYTES);
     const bool away = !*s->wanted;
     slack_text_escape(&text, s->wanted, utf8_cut(s->wanted, strlen(s->wanted), WORDS_BYTES));
     autofree char *line = xasprintf("_%s_", str_peek(&text));
@@ -237,7 +237,7 @@ static bool wants_agent(const struct slack_status *s)
     const char *mode = s->o->conf->slack_status;
     if (!s->place.root || strcmp(mode, "message") == 0)
         return false;
-    return strcmp(mode, "agent") == 0 || s->place.team->no_agent_until_ms <= time_unix_ms();
+    return s->place.team->no_agent_until_ms <= time_unix_ms();
 }
 
 static bool is_settled(const struct slack_status *s)
@@ -245,29 +245,40 @@ static bool is_settled(const struct slack_status *s)
     return s->shown ? strcmp(s->shown, s->wanted) == 0 : !*s->wanted;
 }
 
-static void work(struct slack_status *s)
+/* Nothing is shown any more, or can be. */
+static bool is_over(const struct slack_status *s)
 {
-    const int64_t now = loop_now_ms(s->o->loop), wait = s->changed_ms ? s->changed_ms + BETWEEN_MS - now : 0;
-    if (s->call)
-        return;
-    if (is_settled(s) && !*s->wanted) {
-        forget(s);
-        status_free(s);
-    } else if (is_settled(s)) {
-        if (s->agent)
-            later(s, REFRESH_MS);
-    } else if (wait > 0 && *s->wanted) {
-        later(s, wait);
-    } else if (s->agent && s->shown) {
+    const bool no_agent = !s->agent && !s->ts && strcmp(s->o->conf->slack_status, "agent") == 0 && !wants_agent(s);
+    return is_settled(s) ? !*s->wanted : no_agent;
+}
+
+static void show(struct slack_status *s)
+{
+    if (s->agent && s->shown) {
         send_agent(s);
     } else if (!s->ts && !s->shown && wants_agent(s)) {
         s->agent = true;
         begin_agent(s);
-    } else if (strcmp(s->o->conf->slack_status, "agent") == 0) {
-        forget(s); /* agent, and this workspace has it not */
-        status_free(s);
     } else {
         send_message(s);
+    }
+}
+
+static void work(struct slack_status *s)
+{
+    const int64_t age = s->changed_ms ? loop_now_ms(s->o->loop) - s->changed_ms : REFRESH_MS;
+    const bool settled = is_settled(s);
+    if (s->call)
+        return;
+    if (is_over(s)) {
+        forget(s);
+        status_free(s);
+    } else if (settled && s->agent && age < REFRESH_MS) {
+        later(s, REFRESH_MS - age);
+    } else if (!settled && *s->wanted && age < BETWEEN_MS) {
+        later(s, BETWEEN_MS - age);
+    } else if (!settled || s->agent) {
+        show(s);
     }
 }
 

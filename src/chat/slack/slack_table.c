@@ -21,7 +21,7 @@ static void cell_text(struct str *out, const struct markup *cell)
         str_puts(&raw, cell->runs[i].text);
     size_t n = utf8_cut(str_peek(&raw), raw.len, CELL_MAX);
     for (size_t i = 0; i < n; i++)
-        str_putc(out, raw.buf[i] == '\n' || raw.buf[i] == '\t' ? ' ' : raw.buf[i]);
+        str_putc(out, (char)(raw.buf[i] == '\n' || raw.buf[i] == '\t' ? ' ' : raw.buf[i]));
     if (n < raw.len)
         str_puts(out, "…");
     if (str_peek(out)[strspn(str_peek(out), " ")] == '\0') {

@@ -242,12 +242,12 @@ void slack_teams_begin(struct slack_teams *t, struct slack_api *api, void (*read
         test(team);
 }
 
-struct slack_team *slack_teams_named(struct slack_teams *t, const char *id)
+struct slack_team *slack_teams_named(struct slack_teams *t, const char *workspace)
 {
-    for (struct slack_team *team = t->teams; id && team; team = team->next)
-        if (!team->gone && team->team && strcmp(team->team, id) == 0)
+    for (struct slack_team *team = t->teams; workspace && team; team = team->next)
+        if (!team->gone && team->team && strcmp(team->team, workspace) == 0)
             return team;
-    for (struct slack_team *team = t->teams; id && team; team = team->next)
+    for (struct slack_team *team = t->teams; workspace && team; team = team->next)
         if (!team->gone && team->enterprise && !team->team)
             return team; /* organisation-wide: one token for every workspace of it */
     return NULL;
@@ -306,8 +306,8 @@ static char *basic(const char *user, const char *password)
         const unsigned v = (unsigned)p[0] << 16 | (i + 1 < n ? (unsigned)p[1] << 8 : 0u) | (i + 2 < n ? p[2] : 0u);
         str_putc(&out, set[v >> 18]);
         str_putc(&out, set[v >> 12 & 63]);
-        str_putc(&out, i + 1 < n ? set[v >> 6 & 63] : '=');
-        str_putc(&out, i + 2 < n ? set[v & 63] : '=');
+        str_putc(&out, (char)(i + 1 < n ? set[v >> 6 & 63] : '='));
+        str_putc(&out, (char)(i + 2 < n ? set[v & 63] : '='));
     }
     explicit_bzero(pair, n);
     return str_take(&out);

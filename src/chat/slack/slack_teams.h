@@ -17,7 +17,7 @@ void slack_teams_free(struct slack_teams *t);
 void slack_teams_begin(struct slack_teams *t, struct slack_api *api, void (*ready)(void *ud), void *ud);
 /* The installation of a payload, or of a place's workspace; NULL: none of ours, or one that is gone. */
 struct slack_team *slack_teams_of(struct slack_teams *t, const struct json *payload);
-struct slack_team *slack_teams_named(struct slack_teams *t, const char *team);
+struct slack_team *slack_teams_named(struct slack_teams *t, const char *workspace);
 /* For slack_api_new. */
 void slack_teams_renew(void *ud, struct slack_team *team);
 struct slack_self slack_team_self(const struct slack_team *team);

@@ -19,7 +19,7 @@ static void add_unescaped(struct str *out, const char *text, size_t n)
         while (k < countof(entities) && (n - i < strlen(entities[k].entity) ||
                                          memcmp(text + i, entities[k].entity, strlen(entities[k].entity)) != 0))
             k++;
-        str_putc(out, k < countof(entities) ? entities[k].c : text[i]);
+        str_putc(out, (char)(k < countof(entities) ? entities[k].c : text[i]));
         i += k < countof(entities) ? strlen(entities[k].entity) : 1;
     }
 }

@@ -70,6 +70,7 @@ static void end(struct upload *u, const char *ts, const struct err *failed)
         job_step(j);
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): ends with the files */
 static void leave_out(struct upload *u, const char *why)
 {
     const struct upload_file *f = &u->files[u->i];
@@ -262,6 +263,7 @@ static char *cut(const char *text, size_t max)
     return text && *text ? xstrndup(text, utf8_cut(text, strlen(text), max)) : NULL;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): ends with the files */
 static void next(struct upload *u)
 {
     if (u->i == u->n) {
