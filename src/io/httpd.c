@@ -163,16 +163,20 @@ static int read_address(const char *text, struct sockaddr_storage *out, struct e
 static int listen_at(int fd, const struct sockaddr_storage *a, const char *text, int *port, struct err *e)
 {
     const int one = 1;
-    struct sockaddr_storage got = { 0 };
+    union {
+        struct sockaddr_storage all;
+        struct sockaddr any;
+        struct sockaddr_in four;
+        struct sockaddr_in6 six;
+    } got = { 0 };
     socklen_t n = a->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
     if (bind(fd, (const struct sockaddr *)a, n) < 0 || listen(fd, CONNECTIONS) < 0)
         return err_sys(e, ERR_CONFIG, errno, "cannot listen at %s", text);
     n = sizeof(got);
-    if (getsockname(fd, (struct sockaddr *)&got, &n) < 0)
+    if (getsockname(fd, &got.any, &n) < 0)
         return err_sys(e, ERR_CONFIG, errno, "getsockname");
-    *port = ntohs(got.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&got)->sin6_port
-                                            : ((struct sockaddr_in *)&got)->sin_port);
+    *port = ntohs(got.any.sa_family == AF_INET6 ? got.six.sin6_port : got.four.sin_port);
     return 0;
 }
 

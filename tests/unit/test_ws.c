@@ -104,7 +104,7 @@ static void what_breaks_the_protocol_is_refused(void **state)
         { "\x89\x7e\x00\x7e", 4, -1 },                          /* a control frame too long */
         { "\x81\x02\xff\xfe", 4, -1 },                          /* no UTF-8 */
         { "\x81\x7f\x80\x00\x00\x00\x00\x00\x00\x00", 10, -1 }, /* a length without end */
-        { "\x81\x7e\x10\x00", 4, -1 },                          /* over our limit of 1,000 */
+        { "\x81\x7e\x10\x00x", 5, -1 },                         /* over our limit of 1,000 */
     };
     for (size_t i = 0; i < countof(rows); i++)
         for (size_t step = 1; step <= rows[i].n; step++) {
