@@ -553,8 +553,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 static void peer_free(struct peer *p)
 {
-    if (p->c)
-        peer_close(p);
+    peer_close(p);
     (void)nftw(p->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
     json_free(p->inbox);
     json_free(p->changed);
