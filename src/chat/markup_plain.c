@@ -116,6 +116,7 @@ static void indent(struct str *out, const char *text, const char *first, const c
     }
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): MARKUP_DEPTH_MAX ends it */
 static void blocks(struct str *out, const struct markup *m, const char *between)
 {
     for (const struct markup *x = m->first; x; x = x->next) {
@@ -124,6 +125,7 @@ static void blocks(struct str *out, const struct markup *m, const char *between)
     }
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): MARKUP_DEPTH_MAX ends it */
 static void inner(struct str *out, const struct markup *m, const char *first, const char *others)
 {
     AUTO(str_clear) struct str s = STR_INIT(MARKUP_MAX);
@@ -134,6 +136,7 @@ static void inner(struct str *out, const struct markup *m, const char *first, co
         str_puts(out, first);
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): MARKUP_DEPTH_MAX ends it */
 static void list(struct str *out, const struct markup *m)
 {
     int64_t number = m->start;
@@ -158,6 +161,7 @@ static void code(struct str *out, const struct markup *m)
                fence);
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): MARKUP_DEPTH_MAX ends it */
 static void block(struct str *out, const struct markup *m)
 {
     switch (m->kind) {

@@ -236,6 +236,7 @@ static void call_go(struct call *c)
     struct err e = { 0 };
     const char *headers[3] = { 0 };
     size_t n = 0;
+    c->waits = false;
     if (!c->open && !c->a->bearer) {
         (void)err_set(&e, ERR_CONFIG, "not logged in");
         fail(c, &e);
@@ -256,7 +257,6 @@ static void call_go(struct call *c)
         .stall_ms = c->timeout_ms,
         .max_bytes = c->max_bytes,
     };
-    c->waits = false;
     if (http_start(&c->http, c->a->http[c->lane], &r, &http_events, c, &e) < 0)
         fail(c, &e);
 }
@@ -297,18 +297,19 @@ void api_start(struct api *a, const struct api_request *r, api_fn *fn, void *ud)
         call_go(c);
 }
 
+static struct call *first_waiting(const struct api *a)
+{
+    struct call *c = a->calls;
+    while (c && !c->waits)
+        c = c->next;
+    return c;
+}
+
 void api_token(struct api *a, const char *token)
 {
     forget_bearer(a);
     a->bearer = token ? xasprintf("Authorization: Bearer %s", token) : NULL;
     a->asked = false;
-    for (bool any = true; any;) { /* from the start again: a callback may add calls or end some */
-        any = false;
-        for (struct call *c = a->calls; c && !any; c = c->next)
-            if (c->waits) {
-                any = true;
-                call_go(c);
-                break;
-            }
-    }
+    for (struct call *c; (c = first_waiting(a));) /* from the start again: a callback may add calls or end some */
+        call_go(c);
 }

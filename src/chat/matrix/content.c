@@ -53,6 +53,7 @@ static void runs(struct str *out, const struct markup *m)
 
 static void block(struct str *out, const struct markup *m, bool tight);
 
+/* NOLINTNEXTLINE(misc-no-recursion): MARKUP_DEPTH_MAX ends it */
 static void blocks(struct str *out, const struct markup *m, bool tight)
 {
     for (const struct markup *x = m->first; x; x = x->next)
@@ -82,6 +83,7 @@ static void table(struct str *out, const struct markup *m)
     str_puts(out, "</tbody></table>");
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): MARKUP_DEPTH_MAX ends it */
 static void list(struct str *out, const struct markup *m)
 {
     if (m->ordered && m->start != 1)
@@ -108,6 +110,7 @@ static void code(struct str *out, const struct markup *m)
     str_puts(out, "</code></pre>");
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): MARKUP_DEPTH_MAX ends it */
 static void around(struct str *out, const struct markup *m, const char *tag, int level)
 {
     char name[24];
@@ -120,6 +123,7 @@ static void around(struct str *out, const struct markup *m, const char *tag, int
     str_printf(out, "</%s>", name);
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): MARKUP_DEPTH_MAX ends it */
 static void block(struct str *out, const struct markup *m, bool tight)
 {
     switch (m->kind) {

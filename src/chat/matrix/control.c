@@ -335,8 +335,10 @@ void matrix_control_close(struct chat *c)
 {
     if (!c->control)
         return;
-    while (c->control->peers)
-        peer_end(c->control->peers);
+    for (struct peer *p = c->control->peers, *next; p; p = next) {
+        next = p->next;
+        peer_end(p);
+    }
     loop_io_stop(c->loop, c->control->fd);
     (void)close(c->control->fd);
     (void)unlink(c->control->path);

@@ -419,7 +419,9 @@ void matrix_e2ee_close(struct chat *c)
     loop_defer_cancel(c->loop, pump, c);
     loop_cancel(c->loop, c->e2ee->timer);
     crypto_close(c->e2ee->crypto);
-    while (c->e2ee->errands)
-        errand_end(c->e2ee->errands);
+    for (struct errand *x = c->e2ee->errands, *next; x; x = next) {
+        next = x->next;
+        free(x);
+    }
     free(take(c->e2ee));
 }

@@ -95,7 +95,7 @@ static bool all_of(const char *text, size_t n, const char *extra)
 bool mx_split_mxc(const char *url, char **server, char **media)
 {
     static const char scheme[] = "mxc://";
-    if (!url || strncmp(url, scheme, strlen(scheme)) != 0 || strlen(url) > 2 * MX_ID_MAX)
+    if (!url || strncmp(url, scheme, strlen(scheme)) != 0 || strlen(url) > (size_t)2 * MX_ID_MAX)
         return false;
     const char *host = url + strlen(scheme), *slash = strchr(host, '/');
     if (!slash || !all_of(host, (size_t)(slash - host), ":[]") || !all_of(slash + 1, strlen(slash + 1), ""))

@@ -209,9 +209,9 @@ static void on_login(void *ud, const struct api_answer *a)
     const char *user = json_str_or(a->body, "user_id", NULL), *device = json_str_or(a->body, "device_id", NULL);
     if (e.kind == ERR_NONE && (!mx_is_user(user) || !device || !matrix_login_tokens(c, a->body)))
         (void)err_set(&e, ERR_DATA, "the server's login answer lacks a user, device or token");
-    if (e.kind == ERR_NONE && c->login.device && strcmp(c->login.device, device) != 0)
+    if (e.kind == ERR_NONE && c->login.device && device && strcmp(c->login.device, device) != 0)
         (void)err_set(&e, ERR_CONFIG, "the server gave another device than the kept one");
-    if (e.kind != ERR_NONE) {
+    if (e.kind != ERR_NONE || !user || !device) {
         (void)err_wrap(&e, "login");
         matrix_login_again(c, &e);
         return;
@@ -316,13 +316,13 @@ static void on_whoami(void *ud, const struct api_answer *a)
     const char *user = json_str_or(a->body, "user_id", NULL), *device = json_str_or(a->body, "device_id", NULL);
     if (e.kind == ERR_NONE && (!mx_is_user(user) || !device))
         (void)err_set(&e, ERR_CONFIG, "the server does not say which user and device the token belongs to");
-    if (e.kind == ERR_NONE && strcmp(user, c->conf->matrix_user) != 0)
+    if (e.kind == ERR_NONE && user && strcmp(user, c->conf->matrix_user) != 0)
         (void)err_set(&e, ERR_CONFIG, "the token belongs to %.80s, but matrix.user is %.80s", user,
                       c->conf->matrix_user);
-    if (e.kind == ERR_NONE && c->login.device && strcmp(device, c->login.device) != 0)
+    if (e.kind == ERR_NONE && c->login.device && device && strcmp(device, c->login.device) != 0)
         (void)err_set(&e, ERR_CONFIG, "the token belongs to device %.40s, but data_dir to device %.40s", device,
                       c->login.device);
-    if (e.kind != ERR_NONE) {
+    if (e.kind != ERR_NONE || !user || !device) {
         if (!c->dead)
             matrix_login_again(c, &e);
         return;

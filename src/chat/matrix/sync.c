@@ -9,6 +9,7 @@
 
 enum {
     POLL_MS = 30000,
+    FIRST_MS = 300000, /* the first response holds all rooms */
     GRACE_MS = 30000,  /* a poll that takes longer than it should by this much is dead */
     INBOX_HIGH = 5000, /* rows: no more is asked for */
     INBOX_PAUSE_MS = 2000,
@@ -277,7 +278,7 @@ static void poll_now(void *ud)
                                     (long long)ms, since ? "&since=" : "", since ? since : "");
     c->syncing = true;
     const struct api_request r = {
-        .method = "GET", .path = path, .timeout_ms = since ? ms + GRACE_MS : 10 * GRACE_MS, .max_bytes = MATRIX_SYNC_MAX
+        .method = "GET", .path = path, .timeout_ms = since ? ms + GRACE_MS : FIRST_MS, .max_bytes = MATRIX_SYNC_MAX
     };
     api_start(c->api, &r, on_sync, c);
 }

@@ -143,6 +143,7 @@ static void on_plain(void *ud, int fd, int64_t bytes, struct attach *take_attach
     next_step(w);
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): one level a file, WORK_FILES_MAX ends it */
 static void on_file(void *ud, int fd, int64_t bytes, const char *problem)
 {
     struct work *w = ud;
@@ -155,6 +156,7 @@ static void on_file(void *ud, int fd, int64_t bytes, const char *problem)
     next_step(w);
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): one level a file, WORK_FILES_MAX ends it */
 static void get_file(struct work *w)
 {
     const struct source *s = &w->source[w->file_n];
@@ -203,6 +205,7 @@ static void fetch(struct work *w)
     api_start(w->c->api, &(struct api_request){ .method = "GET", .path = path }, on_fetched, w);
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): one level a file, WORK_FILES_MAX ends it */
 static void next_step(struct work *w)
 {
     if (w->fetched < w->fetch_n)
