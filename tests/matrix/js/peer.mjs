@@ -101,7 +101,13 @@ const does = {
   async leave(o) { await client.leave(o.room); },
   async discard(o) { await client.getCrypto().forceDiscardSession(o.room); },
   async trust(o) { const s = await client.getCrypto().getDeviceVerificationStatus(o.user, o.device); return s && { signed: s.signedByOwner, cross: s.crossSigningVerified }; },
-  async verified(o) { return (await client.getCrypto().getUserVerificationStatus(o.user)).isCrossSigningVerified(); },
+  async verified(o) { // the signature is uploaded, and comes back with a sync
+    for (let i = 0; i < 150; i++) {
+      if ((await client.getCrypto().getUserVerificationStatus(o.user)).isCrossSigningVerified()) return true;
+      await new Promise((next) => setTimeout(next, 200));
+    }
+    return false;
+  },
   async verify(o) {
     const request = await client.getCrypto().requestVerificationDM(o.user, o.room);
     const { VerificationPhase: P } = api;
