@@ -99,7 +99,7 @@ bool matrix_login_tokens(struct chat *c, const struct json *body);
 
 /* ---- rooms.c ---- */
 struct room *matrix_room(struct chat *c, const char *id);      /* made when absent */
-struct room *matrix_room_find(struct chat *c, const char *id); /* NULL: not known */
+struct room *matrix_room_find(struct chat *c, const char *id); /* NULL: not known; id may be NULL */
 must_check int matrix_rooms_load(struct chat *c, struct err *e);
 void matrix_rooms_free(struct chat *c);
 must_check int matrix_room_keep(struct room *r, struct err *e);

@@ -12,7 +12,7 @@ static struct kept row_of(const char *id)
 
 struct room *matrix_room_find(struct chat *c, const char *id)
 {
-    for (struct room *r = c->rooms; r; r = r->next)
+    for (struct room *r = id ? c->rooms : NULL; r; r = r->next)
         if (strcmp(r->id, id) == 0)
             return r;
     return NULL;

@@ -155,6 +155,8 @@ static int take_response(struct chat *c, const struct json *body, struct err *e)
 static void tell_left(struct chat *c, const struct json *left)
 {
     for (const struct json *x = json_first(left); x; x = json_next(x)) {
+        if (!mx_is_room(json_key(x))) /* the server may send anything, an array too */
+            continue;
         autofree char *id = xasprintf("left %s %s", json_key(x), c->since);
         const struct chat_event ev = { .type = CHAT_LEFT, .id = id, .room = json_key(x), .sent_ms = time_unix_ms() };
         if (c->ev->on_event(c->ud, c, &ev) < 0)
