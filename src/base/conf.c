@@ -153,7 +153,9 @@ static size_t add_item(struct conf *c, const struct family *f, const char *name)
     memcpy(items + *n * f->size, &section, sizeof(section));
     memcpy((char *)c + f->items, &items, sizeof(items));
     set_defaults(item_place(c, f, *n));
-    return (*n)++;
+    *n += 1;
+    /* cppcheck-suppress memleak ; c->items has it now */
+    return *n - 1;
 }
 
 void conf_init(struct conf *c)

@@ -50,7 +50,7 @@ bool sql_sink_row(struct sql_sink *s, const struct sql_value *values, size_t n);
 /* ERR_DATA: in words for the model. ERR_CONFIG: for the operator, e->msg without secrets; the model is told only that it failed. */
 struct sql_ops {
     const char *kind;
-    int (*query)(const struct sql_request *r, struct sql_sink *sink, struct err *e) must_check;
+    must_check int (*query)(const struct sql_request *r, struct sql_sink *sink, struct err *e);
     /* Tables, columns and what refers to what, in lines. */
     int (*describe)(const struct sql_request *r, struct str *out, struct err *e) must_check;
 };

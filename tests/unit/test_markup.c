@@ -182,7 +182,8 @@ static void numbers_go_on(void **state)
     const struct markup_limit limit = { .max = 16, .size = plain_size };
     AUTO(markup_freep) struct markup *one = markup_part(doc, &limit);
     AUTO(markup_freep) struct markup *two = markup_part(doc, &limit);
-    autofree char *text = plain_of(two);
+    autofree char *first = plain_of(one), *text = plain_of(two);
+    assert_string_equal(first, "1. aaaa\n2. bbbb");
     assert_string_equal(text, "3. cccc");
 }
 

@@ -8,6 +8,9 @@
 
 #include "slack/slack_event.h"
 
+/* An event borrows from it. */
+#define held autojson __attribute__((unused))
+
 static const struct slack_self self = { .user = "UBOT", .bot = "BBOT", .app = "AAPP" };
 
 static struct json *read_event(struct slack_event *out, const char *event)
@@ -93,7 +96,7 @@ static void each_event_is_what_it_is(void **state)
     };
     for (size_t i = 0; i < countof(rows); i++) {
         struct slack_event ev;
-        autojson struct json *j = read_event(&ev, rows[i].event);
+        held struct json *j = read_event(&ev, rows[i].event);
         if (ev.kind != rows[i].kind)
             fail_msg("row %zu (%s) is %d, not %d", i, rows[i].event, ev.kind, rows[i].kind);
     }
@@ -103,15 +106,15 @@ static void threads_keep_their_root_as_text(void **state)
 {
     (void)state;
     struct slack_event ev;
-    autojson struct json *root = read_event(&ev, "{" M ",\"user\":\"U1\",\"text\":\"hi <@UBOT>\"}");
+    held struct json *root = read_event(&ev, "{" M ",\"user\":\"U1\",\"text\":\"hi <@UBOT>\"}");
     assert_string_equal(ev.root, "1700000000.000100");
     assert_false(ev.replies);
     assert_true(ev.mentioned);
     assert_int_equal(ev.sent_ms, 1700000000000);
-    autojson struct json *has_replies =
+    held struct json *has_replies =
         read_event(&ev, "{" M ",\"user\":\"U1\",\"text\":\"hi\",\"thread_ts\":\"1700000000.000100\"}");
     assert_false(ev.replies);
-    autojson struct json *reply =
+    held struct json *reply =
         read_event(&ev, "{" M ",\"user\":\"U1\",\"text\":\"hi\",\"thread_ts\":\"1600000000.123456\"}");
     assert_true(ev.replies);
     assert_string_equal(ev.root, "1600000000.123456");
@@ -122,11 +125,11 @@ static void direct_messages_are_known_by_type_or_channel(void **state)
 {
     (void)state;
     struct slack_event ev;
-    autojson struct json *im = read_event(&ev, "{\"type\":\"message\",\"channel\":\"D1\",\"channel_type\":\"im\","
-                                               "\"user\":\"U1\",\"ts\":\"1.000001\",\"text\":\"x\"}");
+    held struct json *im = read_event(&ev, "{\"type\":\"message\",\"channel\":\"D1\",\"channel_type\":\"im\","
+                                           "\"user\":\"U1\",\"ts\":\"1.000001\",\"text\":\"x\"}");
     assert_true(ev.direct);
-    autojson struct json *group = read_event(&ev, "{\"type\":\"message\",\"channel\":\"G1\",\"channel_type\":\"mpim\","
-                                                  "\"user\":\"U1\",\"ts\":\"1.000001\",\"text\":\"x\"}");
+    held struct json *group = read_event(&ev, "{\"type\":\"message\",\"channel\":\"G1\",\"channel_type\":\"mpim\","
+                                              "\"user\":\"U1\",\"ts\":\"1.000001\",\"text\":\"x\"}");
     assert_true(ev.group_direct && !ev.direct);
 }
 
@@ -151,7 +154,7 @@ static void an_organisations_installation_is_told_from_a_workspaces(void **state
     const char *team = NULL, *enterprise = NULL;
     static const char text[] = "{\"team_id\":\"T2\",\"authorizations\":[{\"enterprise_id\":\"E1\",\"team_id\":null,"
                                "\"is_enterprise_install\":true}]}";
-    autojson struct json *j = NULL;
+    held struct json *j = NULL;
     assert_int_equal(json_parse(&j, text, strlen(text), 4096, &e), 0);
     slack_event_installation(j, &team, &enterprise);
     assert_string_equal(team, "T2");
