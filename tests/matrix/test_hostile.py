@@ -1,7 +1,7 @@
 """The bot and a homeserver that misbehaves: nothing is lost, nothing is said twice, nothing falls over."""
 import unittest
 
-from bot import Bot
+from bot import Bot, call
 from hostile import ANN, ROOM, USER, Fake, Handler
 
 MIB = 1 << 20
@@ -126,7 +126,7 @@ class Media(Case):
         self.addCleanup(other.close)
         other.on("GET", "/file", lambda h, b: h.reply(200, b"a,b\n1,2\n", Content_Type="text/csv"))
         self.fake.on("GET", "/media/download/", lambda h, b: h.reply(307, b"", Location=other.url + "/file"))
-        self.bot({"text": "read"})
+        self.bot(call("print(open('a.csv').read())"), {"text": "read"})
         self.fake.deliver(self.fake.message({"msgtype": "m.file", "body": "sum it", "filename": "a.csv", "url": "mxc://fake/abc"}))
         self.said("read")
         self.assertEqual(len(other.requests), 1)
