@@ -167,8 +167,8 @@ struct media_get {
 typedef void media_fn(void *ud, int fd, int64_t bytes, const char *problem);
 void matrix_media_get(struct chat *c, const struct media_get *g, media_fn *fn, void *ud);
 struct media_put {
-    int take_fd;                    /* from its beginning; -1: path is opened */
-    const char *path, *name, *type; /* name NULL: not told */
+    int take_fd;             /* from its beginning */
+    const char *name, *type; /* name NULL: not told */
 };
 typedef void media_put_fn(void *ud, const char *mxc, const struct err *e);
 void matrix_media_put(struct chat *c, const struct media_put *p, media_put_fn *fn, void *ud);

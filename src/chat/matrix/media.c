@@ -31,7 +31,7 @@ struct media {
     struct str error; /* the body of an answer that is none */
     media_fn *fn;
     /* up */
-    char *path, *name, *type;
+    char *name, *type;
     media_put_fn *put_fn;
     void *ud;
 };
@@ -49,7 +49,6 @@ static void media_end(struct media *m)
     free(m->server);
     free(m->id);
     free(m->redirect);
-    free(m->path);
     free(m->name);
     free(m->type);
     free(m);
@@ -276,7 +275,7 @@ static int put_start(struct media *m, struct err *e)
     struct stat st;
     struct http_call *call = NULL;
     if (fstat(m->fd, &st) < 0)
-        return err_sys(e, ERR_STORE, errno, "cannot read %s", m->path);
+        return err_sys(e, ERR_STORE, errno, "cannot read %s", m->name ? m->name : "a file");
     if (m->c->upload_max > 0 && st.st_size > m->c->upload_max)
         return err_set(e, ERR_REFUSED, "%lld bytes are more than the server takes", (long long)st.st_size);
     autofree char *name = m->name ? mx_escape(m->name) : NULL;
@@ -307,17 +306,10 @@ static void put_go(void *ud)
 
 void matrix_media_put(struct chat *c, const struct media_put *p, media_put_fn *fn, void *ud)
 {
-    struct err e = { 0 };
     struct media *m = media_new(c, ud);
     m->put_fn = fn;
-    m->path = xstrdup(p->path ? p->path : "");
     m->name = p->name ? xstrdup(p->name) : NULL;
     m->type = xstrdup(p->type);
-    m->fd = p->path ? open(p->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : p->take_fd;
-    if (m->fd >= 0) {
-        put_go(m);
-        return;
-    }
-    (void)err_sys(&e, ERR_REFUSED, errno, "cannot open %s", p->path);
-    put(m, NULL, &e);
+    m->fd = p->take_fd;
+    put_go(m);
 }

@@ -22,6 +22,7 @@ struct message {
     struct json *sealed;  /* the same for an encrypted room; made once */
     char *target;         /* the event that is edited or redacted, else NULL */
     char *path, *name;    /* of a file to be uploaded first, else NULL */
+    int fd;               /* of a file without a name of its own, to which path leads; 0: none */
     bool text;            /* part of the answer's text: can be amended */
     bool bare;            /* sent again without its relation */
 };

@@ -14,6 +14,8 @@ void message_clear(struct message *m)
     free(m->target);
     free(m->path);
     free(m->name);
+    if (m->fd > 0)
+        (void)close(m->fd);
     *m = (struct message){ 0 };
 }
 
@@ -96,13 +98,15 @@ static void add_redaction(struct job *job, const char *event)
 }
 
 /* Where an answer that is too long for the chat lies until it is uploaded: it is in the outbox, so a temporary file will do. */
-static int write_answer(char **path, const char *markdown, struct err *e)
+static int write_answer(struct message *m, const char *markdown, struct err *e)
 {
-    char name[] = "/tmp/sandbook-answer-XXXXXX";
-    autoclose int fd = mkostemp(name, O_CLOEXEC);
-    if (fd < 0 || write_all(fd, markdown, strlen(markdown)) < 0)
+    const int fd = matrix_temp_file(e);
+    if (fd < 0)
+        return -1;
+    m->fd = fd;
+    m->path = xasprintf("/proc/self/fd/%d", fd);
+    if (write_all(fd, markdown, strlen(markdown)) < 0)
         return err_sys(e, ERR_STORE, errno, "cannot write the answer's file");
-    *path = xstrdup(name);
     return 0;
 }
 
@@ -121,7 +125,7 @@ static int add_long(struct job *job, const struct chat_post *p, struct parts *pa
     m->name = xstrdup("answer.md");
     free(a.path);
     free(a.name);
-    return write_answer(&m->path, p->markdown, e);
+    return write_answer(m, p->markdown, e);
 }
 
 /* ---- files ---- */

@@ -370,19 +370,18 @@ static void on_ciphered(void *ud, int fd, int64_t bytes, struct attach *take_att
 
 static void upload(struct job *job, const struct message *m)
 {
-    if (!job->room->encrypted) {
-        const struct media_put p = { .path = m->path, .name = m->name, .type = content_type(m->name) };
-        matrix_media_put(job->c, &p, on_uploaded, job);
-        return;
-    }
     struct err e = { 0 };
-    const int fd = open(m->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd >= 0) {
+    /* A link is followed only where it leads to a descriptor of ours. */
+    const int fd = open(m->path, O_RDONLY | O_CLOEXEC | (m->fd > 0 ? 0 : O_NOFOLLOW));
+    const struct media_put p = { .take_fd = fd, .name = m->name, .type = content_type(m->name) };
+    if (fd < 0) {
+        (void)err_sys(&e, ERR_REFUSED, errno, "cannot open %s", m->path);
+        on_uploaded(job, NULL, &e);
+    } else if (job->room->encrypted) {
         cipher_start(job->c, fd, NULL, on_ciphered, job);
-        return;
+    } else {
+        matrix_media_put(job->c, &p, on_uploaded, job);
     }
-    (void)err_sys(&e, ERR_REFUSED, errno, "cannot open %s", m->path);
-    on_uploaded(job, NULL, &e);
 }
 
 static void put_message(struct job *job, struct message *m)
