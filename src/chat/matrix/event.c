@@ -125,12 +125,19 @@ static size_t name_in_front(const char *body, const char *name)
     return rest;
 }
 
+/* "@bot:elsewhere.org": somebody else's whole id that begins like our name. */
+static bool goes_on_as_id(const char *text, const char *localpart)
+{
+    const size_t n = strlen(localpart);
+    return strncasecmp(text, localpart, n) == 0 && text[n] == ':' && text[n + 1] && !strchr(" \t\n", text[n + 1]);
+}
+
 static size_t address_in_front(const char *body, const struct mx_self *self)
 {
     size_t n = name_in_front(body, self->user);
     n = n ? n : name_in_front(body, self->display_name);
     n = n ? n : name_in_front(body, self->localpart);
-    if (!n && *body == '@') {
+    if (!n && *body == '@' && !goes_on_as_id(body + 1, self->localpart)) {
         n = name_in_front(body + 1, self->display_name);
         n = n ? n : name_in_front(body + 1, self->localpart);
         n += n ? 1 : 0;
