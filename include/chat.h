@@ -19,7 +19,13 @@ struct chat_file {
     const char *problem;
 };
 
-enum chat_event_type { CHAT_MESSAGE, CHAT_EDIT, CHAT_DELETE, CHAT_REACTION, CHAT_LEFT };
+enum chat_event_type {
+    CHAT_MESSAGE,
+    CHAT_EDIT,
+    CHAT_DELETE,
+    CHAT_REACTION,
+    CHAT_LEFT, /* the bot is not in that room any more */
+};
 
 /* One thing that a person did. Borrowed: valid only during on_event(). */
 struct chat_event {

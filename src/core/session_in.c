@@ -340,7 +340,7 @@ size_t session_drop_requests(struct session *s, const char *sender)
 {
     size_t n = 0;
     for (struct request **at = &s->queue; *at;) {
-        if (strcmp((*at)->sender, sender) != 0) {
+        if (sender && strcmp((*at)->sender, sender) != 0) {
             at = &(*at)->next;
             continue;
         }
@@ -414,6 +414,19 @@ static int take_delete(struct hub_chat *c, const struct chat_event *ev)
     return 0;
 }
 
+/* We are not in that room any more: nobody could hear an answer. Files and variables stay, for when we come back. */
+static int take_leave(struct hub_chat *c, const struct chat_event *ev)
+{
+    for (struct session *s = c->hub->sessions; s; s = s->next) {
+        if (s->chat != c || !ev->room || strcmp(s->row.room, ev->room) != 0)
+            continue;
+        (void)session_drop_requests(s, NULL);
+        if (s->turn)
+            turn_cancel(s, "?", true);
+    }
+    return 0;
+}
+
 static const char *reaction_command(const char *key)
 {
     static const char *const table[][2] = {
@@ -469,7 +482,7 @@ int session_take_event(struct hub_chat *c, const struct chat_event *ev)
     case CHAT_EDIT: return may_ask(c, ev) ? take_edit(c, ev) : 0;
     case CHAT_DELETE: return take_delete(c, ev); /* the platform says who may */
     case CHAT_REACTION: return may_ask(c, ev) ? take_reaction(c, ev) : 0;
-    case CHAT_LEFT: return 0;
+    case CHAT_LEFT: return take_leave(c, ev);
     }
     return 0;
 }

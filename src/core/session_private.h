@@ -185,7 +185,7 @@ void request_rewords(struct request *r, const char *event_id);
 void request_enqueue(struct request *r); /* durable before; runs when its turn comes */
 /* A kept message finds its way: answered at once, queued, or refused. bare: a command needs no "!". */
 void request_route(struct request *take_r, bool bare);
-/* What this person asked and what has not begun is not wanted any more; how many that were. */
+/* What this person (NULL: anybody) asked and what has not begun is not wanted any more; how many that were. */
 size_t session_drop_requests(struct session *s, const char *sender);
 void session_set_inbox(struct session *s, int64_t seq, enum inbox_state state);
 

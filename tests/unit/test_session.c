@@ -419,6 +419,25 @@ static void a_deleted_question_is_forgotten(void **state)
     world_close(&w);
 }
 
+static void whoever_left_a_room_does_nothing_more_for_it(void **state)
+{
+    struct world w;
+    (void)state;
+    world_open(&w, "", "{\"hang\":true}\n");
+    world_start(&w, CALL("x") SAY("there"));
+    assert_int_equal(world_event(&w, &(struct chat_event){ .room = "gone", .text = "first", .direct = true }), 0);
+    assert_int_equal(world_event(&w, &(struct chat_event){ .room = "gone", .text = "second", .direct = true }), 0);
+    world_run(&w, 100);
+    assert_int_equal(world_event(&w, &(struct chat_event){ .type = CHAT_LEFT, .room = "gone" }), 0);
+    world_run(&w, 500);
+    assert_int_equal(world_count(&w, CHAT_ANSWER), 0);
+    assert_true(session_hub_idle(w.hub));
+    assert_int_equal(world_event(&w, &(struct chat_event){ .room = "here", .text = "third", .direct = true }), 0);
+    world_run(&w, 100);
+    assert_string_equal(answer(&w, 0), "there");
+    world_close(&w);
+}
+
 static int forget_report(void **state)
 {
     (void)state;
@@ -449,6 +468,7 @@ int main(void)
         cmocka_unit_test(an_edit_of_an_answered_question_takes_its_variables_back),
         cmocka_unit_test(an_edit_that_changes_nothing_changes_nothing),
         cmocka_unit_test(a_deleted_question_is_forgotten),
+        cmocka_unit_test(whoever_left_a_room_does_nothing_more_for_it),
     };
     return cmocka_run_group_tests_name("session", tests, NULL, forget_report);
 }
