@@ -91,7 +91,7 @@ class Policy:
             terms = [(int(i), 0xFFFFFFFF, number(v, source)) for i, v in re.findall(r"IS\((\d), ([^)]+)\)", rest)]
             terms += [(int(i), number(m, source), number(v, source)) for i, m, v in re.findall(r"\{ (\d), ([^,]+), (\w+) \}", rest)]
             self.filtered.setdefault(self.named(name), []).append(terms)
-        self.guards = {(self.named(n), number(v, source)) for n, v in re.findall(r"\{ SYS_(\w+), ([^}]+) \}", array(source, "guards"))}
+        self.guards = {(self.named(n), int(i), number(v, source)) for n, i, v in re.findall(r"\{ SYS_(\w+), (\d), ([^}]+) \}", array(source, "guards"))}
 
     def named(self, name):
         n = resolve(name)
@@ -100,12 +100,12 @@ class Policy:
         return n if n >= 0 else None
 
     def answer(self, nr, args=(0, 0)):
-        args = [a & 0xFFFFFFFF for a in (*args, 0, 0)]
+        args = [a & 0xFFFFFFFF for a in (*args, 0, 0, 0)]
         if nr >= 0x40000000 or nr in self.deadly:
             return KILLED
         if nr > self.last or nr in self.unknown:
             return ENOSYS
-        if (nr, args[0]) in self.guards:
+        if any(nr == guarded and args[i] == value for guarded, i, value in self.guards):
             return EPERM
         if nr in self.filtered:
             ok = any(all(args[i] & mask == value for i, mask, value in terms) for terms in self.filtered[nr])
@@ -135,7 +135,8 @@ def arguments(policy):
     tries += [(nr["ioctl"], (0, request)) for request in [*range(0x5400, 0x5470), 0x8901, 0x8933, 0x125D, 0x6601, 0xC020660B, 0x4B46, 0xAE01]]
     tries += [(nr["fcntl"], (0, command)) for command in [*range(48), *range(1020, 1050)]]
     high = [(n, (a | 1 << 32, b)) if n not in (nr["ioctl"], nr["fcntl"]) else (n, (a, b | 1 << 32)) for n, (a, b) in tries]
-    return tries + high
+    options = [(nr[name], (0, 1, option)) for name in ("getsockopt", "setsockopt") for option in range(70, 85)]
+    return tries + high + options
 
 
 @for_each_user
