@@ -56,7 +56,7 @@ struct sandbox {
 };
 
 struct request {
-    bool own_files; /* BOX_OP_BRANCH with a folder */
+    bool own_files;                       /* BOX_OP_BRANCH with a folder */
     bool active, sent, cancelled, doomed; /* doomed: the keeper died under it */
     enum box_op op;
     uint32_t id;

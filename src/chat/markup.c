@@ -40,6 +40,7 @@ static void runs_clear(struct markup *m)
     free(m->runs);
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): MARKUP_DEPTH_MAX ends it */
 void markup_free(struct markup *m)
 {
     if (!m)
@@ -93,6 +94,7 @@ struct markup *markup_shell(const struct markup *m)
     return d;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): MARKUP_DEPTH_MAX ends it */
 struct markup *markup_dup(const struct markup *m)
 {
     struct markup *d = markup_shell(m);

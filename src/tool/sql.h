@@ -52,7 +52,7 @@ struct sql_ops {
     const char *kind;
     must_check int (*query)(const struct sql_request *r, struct sql_sink *sink, struct err *e);
     /* Tables, columns and what refers to what, in lines. */
-    int (*describe)(const struct sql_request *r, struct str *out, struct err *e) must_check;
+    must_check int (*describe)(const struct sql_request *r, struct str *out, struct err *e);
 };
 extern const struct sql_ops sql_sqlite, sql_postgres;
 
