@@ -232,7 +232,8 @@ static bool watch(struct box_session *s)
     bool grouped = s->keeper->cgroups.kind != BOX_CGROUP_NONE;
     if (grouped && s->copy_n < 2)
         return false;
-    int64_t bytes = grouped ? box_group_memory(&s->group) : box_watch_look(&s->watch, s->init_pid, WATCH_US);
+    int64_t bytes = grouped ? box_group_memory(&s->group)
+                            : box_watch_look(&s->watch, s->init_pid, box_zygotes_inherited(s->keeper), WATCH_US);
     box_copies_pressure(s, bytes);
     if (grouped)
         return false;

@@ -16,8 +16,9 @@ enum {
 };
 
 struct box_watch {
-    pid_t next;           /* where the round goes on; 0: at its start */
-    int64_t last_bytes;   /* of the last whole round */
+    pid_t next;         /* where the round goes on; 0: at its start */
+    int64_t last_bytes; /* of the last whole round */
+    int64_t inherited;
     int64_t mapped_bytes; /* of this one: all shares; of these, what is shared memory or files in memory */
     int64_t mapped_shared_bytes;
     int64_t nameless_bytes;
@@ -45,16 +46,50 @@ static int64_t kib(const char *text, const char *name)
     return at ? strtoll(at + strlen(name), NULL, 10) * 1024 : 0;
 }
 
-static void add_mapped(struct box_watch *w, const char *pid)
+struct share {
+    int64_t anon, shared, own; /* proportional: written to, shared memory; own: what no other process has */
+};
+
+static bool share_of(struct share *s, const char *pid)
 {
     struct err e;
     char path[64];
     AUTO(str_clear) struct str text = STR_INIT(ROLLUP_MAX);
     (void)snprintf(path, sizeof path, "/proc/%.20s/smaps_rollup", pid);
     if (str_read_file(&text, path, &e) < 0) /* it is gone */
+        return false;
+    const char *at = str_peek(&text);
+    s->anon = kib(at, strstr(at, "\nPss_Anon:") ? "\nPss_Anon:" : "\nPss:");
+    s->shared = kib(at, "\nPss_Shmem:");
+    s->own = kib(at, "\nPrivate_Dirty:");
+    return true;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void add_mapped(struct box_watch *w, const char *pid)
+{
+    struct share s;
+    if (!share_of(&s, pid))
         return;
-    w->mapped_bytes += kib(str_peek(&text), "\nPss:");
-    w->mapped_shared_bytes += kib(str_peek(&text), "\nPss_Shmem:");
+    w->mapped_bytes += most(s.anon + s.shared - w->inherited, s.own);
+    w->mapped_shared_bytes += s.shared;
+}
+
+int64_t box_watch_inherited(int pidfd)
+{
+    struct err e;
+    struct share s;
+    char path[64];
+    AUTO(str_clear) struct str text = STR_INIT(ROLLUP_MAX);
+    (void)snprintf(path, sizeof path, "/proc/self/fdinfo/%d", pidfd);
+    const char *pid = str_read_file(&text, path, &e) < 0 ? NULL : strstr(str_peek(&text), "\nPid:\t");
+    const long number = pid ? strtol(pid + strlen("\nPid:\t"), NULL, 10) : 0;
+    (void)snprintf(path, sizeof path, "%ld", number);
+    return number > 0 && share_of(&s, path) ? most(s.anon - s.own, 0) : 0;
 }
 
 /* True the first time. Numbers of files on two devices may meet: then one of the two is not counted. */
@@ -89,9 +124,9 @@ static void add_nameless(struct box_watch *w, const char *pid)
     (void)closedir(d);
 }
 
-static void begin_round(struct box_watch *w)
+static void begin_round(struct box_watch *w, int64_t inherited)
 {
-    *w = (struct box_watch){ .last_bytes = w->last_bytes };
+    *w = (struct box_watch){ .last_bytes = w->last_bytes, .inherited = inherited };
 }
 
 /* Processes of the box from w->next on, until time is up. False: that was all. */
@@ -110,12 +145,12 @@ static bool walk(struct box_watch *w, DIR *d, pid_t init, int64_t until_us)
     return false;
 }
 
-int64_t box_watch_look(struct box_watch **watch, pid_t init, int64_t budget_us)
+int64_t box_watch_look(struct box_watch **watch, pid_t init, int64_t inherited, int64_t budget_us)
 {
     struct box_watch *w = *watch ? *watch : xcalloc(1, sizeof *w);
     *watch = w;
     if (w->next == 0)
-        begin_round(w);
+        begin_round(w, inherited);
     DIR *d = init > 0 ? opendir("/proc") : NULL;
     bool more = d && walk(w, d, init, now_us() + budget_us);
     if (d)

@@ -11,14 +11,16 @@
 #include "box_limit.h"
 #include "box_pool.h"
 #include "box_session.h"
+#include "box_watch.h"
 #include "box_zygote.h"
 #include "json.h"
 #include "log.h"
 
 enum {
-    FAILURES_MAX = 6, /* in a row; the daemon may have better luck with another keeper */
-    AGAIN_MS = 250,   /* after the first failure; twice that after the next */
-    LATE_FACTOR = 2,  /* so much past its time a zygote is replaced although the machine is busy */
+    LOOK_AGAIN_MS = 200, /* reading what a zygote shares takes some milliseconds */
+    FAILURES_MAX = 6,    /* in a row; the daemon may have better luck with another keeper */
+    AGAIN_MS = 250,      /* after the first failure; twice that after the next */
+    LATE_FACTOR = 2,     /* so much past its time a zygote is replaced although the machine is busy */
     WARM_MS = 60000,
     FILE_BYTES = 256 << 20,
     SPARE_PIDS = 2, /* the two forks of a copy that is being made */
@@ -222,6 +224,17 @@ void box_zygotes_ask(struct box_session *s, const int theirs[3])
     s->head.zygote = z->number;
     box_send_fds(&z->channel, &head, &how, fds, BOX_FORK_FDS);
     box_zygotes_flush(s->keeper);
+}
+
+int64_t box_zygotes_inherited(struct box_keeper *k)
+{
+    struct box_zygotes *z = &k->zygotes;
+    const int64_t now_ms = time_mono_ms();
+    if (z->now && now_ms >= z->inherited_ms + LOOK_AGAIN_MS) {
+        z->inherited_bytes = box_watch_inherited(z->now->pidfd);
+        z->inherited_ms = now_ms;
+    }
+    return z->now ? z->inherited_bytes : 0;
 }
 
 void box_zygotes_flush(struct box_keeper *k)

@@ -23,6 +23,7 @@ struct box_zygotes {
     int64_t again_ms;  /* after a failure: not before */
     uint32_t forks_max;
     int64_t age_max_ms;
+    int64_t inherited_bytes, inherited_ms; /* as of then */
 };
 
 /* The base stands: start the first one. */
@@ -33,6 +34,8 @@ void box_zygotes_ask(struct box_session *s, const int theirs[3]);
 void box_zygotes_proved(struct box_keeper *k, uint32_t number);
 /* Starts what is due; idle: nobody waits for the processor. -> when to be called next, INT64_MAX: never. */
 int64_t box_zygotes_tick(struct box_keeper *k, int64_t now_ms, bool idle);
+/* What its children have in common with it and each other, in bytes of each; 0: none is there. */
+int64_t box_zygotes_inherited(struct box_keeper *k);
 /* What waits for the present one to read can't be written at once. */
 void box_zygotes_flush(struct box_keeper *k);
 /* Forget them: the base's end is theirs. */

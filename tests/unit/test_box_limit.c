@@ -129,11 +129,11 @@ static void a_nameless_file_counts_once(void **state)
     pid_t pid = box_with_file(BYTES);
     if (pid < 0)
         skip();
-    int64_t at_once = box_watch_look(&w, pid, LONG_US), found = 0;
+    int64_t at_once = box_watch_look(&w, pid, 0, LONG_US), found = 0;
     box_watch_free(&w);
     assert_null(w);
     for (int i = 0; i < ROUNDS && found < BYTES; i++) /* no time at all: one process a look */
-        found = box_watch_look(&w, pid, 0);
+        found = box_watch_look(&w, pid, 0, 0);
     (void)kill(pid, SIGKILL);
     box_watch_free(&w);
     box_watch_free(&w);
