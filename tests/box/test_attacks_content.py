@@ -145,7 +145,7 @@ class Content(Attacked):
         a = self.box.cell(code, timeout_ms=30000)
         self.assertVerdict(a, "ok")
         self.assertEqual(a.files["top.txt"], b"mine")
-        self.assertLessEqual(max(path.count("/") for path in a.files), 8)
+        self.assertLessEqual(max(path.count("/") for path in a.files), 16)  # BOX_DEPTH_MAX
         self.assertLess(self.box.cell("1").ms, 1500)
 
     def test_18d_wide_and_deep_trees(self):
