@@ -186,6 +186,7 @@ static bool is_empty(const struct markup *m)
 static bool cut_into(const struct cutter *c, struct markup *from, struct markup *to);
 
 /* The first child alone is too long: a beginning of it. */
+/* NOLINTNEXTLINE(misc-no-recursion): MARKUP_DEPTH_MAX ends it */
 static bool cut_child(const struct cutter *c, struct markup *from, struct markup *to)
 {
     struct markup *child = from->first;
@@ -220,6 +221,7 @@ static bool cut_table(const struct cutter *c, struct markup *from, struct markup
     return moved;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): MARKUP_DEPTH_MAX ends it */
 static bool cut_into(const struct cutter *c, struct markup *from, struct markup *to)
 {
     if (markup_holds_runs(from))

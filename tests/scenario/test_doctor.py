@@ -68,7 +68,7 @@ class Doctor(Case):
         lines = self.lines(status=3, before=("unshare", "--user", "--map-root-user", "sh", "-c", f'{inner} && exec "$@"', "sh"))
         said = self.failed(lines)
         self.assertIn("boxes can't be made", said)
-        self.assertRegex(said, "user.max_user_namespaces|range of ids")
+        self.assertRegex(said, "user.max_user_namespaces|range of ids|map that range")
 
     @unittest.skipUnless(IS_ROOT, "root has control groups here that a plain user has not")
     def test_below_the_wanted_tier_is_refused_with_the_cure(self) -> None:
