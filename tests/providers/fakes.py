@@ -465,7 +465,7 @@ class Ollama(Fake):
 # ---- the other end ----
 
 DIALECTS: dict[str, type[Fake]] = {"chat": Chat, "responses": Responses, "anthropic": Anthropic, "ollama": Ollama}
-SOURCES = ["src/base/*.c", "src/io/*.c", "src/model/sse.c", "src/model/wire*.c", "src/model/openai_*.c", "src/model/anthropic.c", "src/model/ollama.c",
+SOURCES = ["src/base/*.c", "src/io/loop.c", "src/io/http.c", "src/io/http_*.c", "src/model/sse.c", "src/model/wire*.c", "src/model/openai_*.c", "src/model/anthropic.c", "src/model/ollama.c",
            "src/model/fence.c", "src/model/provider*.c", "src/core/transcript.c", "tests/providers/talk.c"]
 
 
@@ -477,7 +477,7 @@ def build_talk() -> Path:
     if out.exists() and all(p.stat().st_mtime < out.stat().st_mtime for p in [*sources, *headers]):
         return out
     out.parent.mkdir(parents=True, exist_ok=True)
-    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "libcurl", "libcjson", "libutf8proc"], stdout=subprocess.PIPE, text=True, check=True)
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "libcurl", "libcjson", "libutf8proc", "libcrypto"], stdout=subprocess.PIPE, text=True, check=True)
     new = out.with_suffix(".new")
     subprocess.run([shutil.which("cc") or "gcc", "-std=c17", "-D_GNU_SOURCE", "-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
                     "-Iinclude", "-Isrc/core", "-o", str(new), *map(str, sources), *flags.stdout.split(), "-lm"], cwd=ROOT, check=True)
