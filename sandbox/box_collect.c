@@ -54,7 +54,8 @@ static void show(char path[BOX_PATH_MAX + 1], const char *prefix, const char *na
     AUTO(str_clear) struct str text = STR_INIT((size_t)BOX_PATH_MAX * 4);
     utf8_scrub(&text, name, strlen(name));
     for (char *at = text.buf; at && *at; at++)
-        *at = *at == '\n' || *at == '\t' ? ' ' : *at;
+        if (*at == '\n' || *at == '\t')
+            *at = ' ';
     AUTO(str_clear) struct str all = STR_INIT((size_t)BOX_PATH_MAX * 5);
     str_printf(&all, "%s%s", prefix, str_peek(&text));
     (void)snprintf(path, BOX_PATH_MAX + 1, "%.*s", (int)utf8_cut(str_peek(&all), all.len, BOX_SHOWN_MAX),

@@ -454,7 +454,7 @@ static int set_path(struct conf *c, char *section, const char *value, struct err
     const struct row *r = NULL;
     if (f ? split_name(&at, &key, c, f, e) < 0 : check_section(section, e) < 0)
         return -1;
-    if (find_row(&r, &at, section, key, e) < 0)
+    if (find_row(&r, &at, section, key, e) < 0 || !r)
         return -1;
     return r->set(field_of(&at, r), value, e);
 }

@@ -86,7 +86,7 @@ static const struct range conf_ranges[] = {
     RANGE(conf, checkpoint_timeout_ms, SEC, 86400 * SEC, "1s to 24h"),
     RANGE(conf, pool, 0, 64, "0 to 64"),
     RANGE(conf, zygote_forks, 0, 1000000, "0 to 1000000"),
-    RANGE(conf, zygote_age_ms, 0, 720 * 3600 * SEC, "0 to 720h"),
+    RANGE(conf, zygote_age_ms, 0, INT64_C(720) * 3600 * SEC, "0 to 720h"),
     /* Below 65536 live the machine's own users; the whole range must fit into 32 bits, whose last id means "none". */
     RANGE(conf, uid_base, 65536, 4294901759, "65536 to 4294901759"),
     RANGE(conf, upload_max_bytes, KIB, 1024 * GIB, "1K to 1024G"),
@@ -97,7 +97,7 @@ static const struct range conf_ranges[] = {
     RANGE(conf, slack_links, 1, 3, "1 to 3"),
     RANGE(conf, slack_backoff_max_ms, 100, 3600 * SEC, "100ms to 1h"),
     RANGE(conf, slack_thread_context, 0, 200, "0 to 200"),
-    RANGE(conf, slack_keep_ms, 86400 * SEC, 8760 * 3600 * SEC, "24h to 8760h"),
+    RANGE(conf, slack_keep_ms, 86400 * SEC, INT64_C(8760) * 3600 * SEC, "24h to 8760h"),
 };
 static const struct range model_ranges[] = {
     RANGE(conf_model, context_tokens, 1024, 100000000, "1024 to 100000000"),

@@ -303,7 +303,7 @@ static void show_back(struct request *r, const struct json *reply)
     for (const struct json *n = json_first(json_get(reply, "notes")); n; n = json_next(n)) {
         const char *note = json_text(n) ? json_text(n) : "";
         str_puts(&text, "\n- ");
-        utf8_scrub(&text, note, utf8_cut(note, strcspn(note, "\n"), QUESTION_BYTES * 2));
+        utf8_scrub(&text, note, utf8_cut(note, strcspn(note, "\n"), (size_t)QUESTION_BYTES * 2));
     }
     show(r, &text);
 }

@@ -152,20 +152,21 @@ static void add_error(struct json *outputs, const struct json *error)
 
 static void add_base64(struct str *out, const unsigned char *data, size_t n)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
+    enum { PADDING = 64 };
     for (size_t i = 0; i < n; i += 3) {
         uint32_t v =
             (uint32_t)data[i] << 16 | (i + 1 < n ? (uint32_t)data[i + 1] << 8 : 0) | (i + 2 < n ? data[i + 2] : 0U);
         str_putc(out, digits[v >> 18]);
         str_putc(out, digits[v >> 12 & 63]);
-        str_putc(out, i + 1 < n ? digits[v >> 6 & 63] : '=');
-        str_putc(out, i + 2 < n ? digits[v & 63] : '=');
+        str_putc(out, digits[i + 1 < n ? v >> 6 & 63 : PADDING]);
+        str_putc(out, digits[i + 2 < n ? v & 63 : PADDING]);
     }
 }
 
 static void add_figure(struct json *outputs, const struct json *figure)
 {
-    AUTO(str_clear) struct str png = STR_INIT(PICTURE_MAX), text = STR_INIT(PICTURE_MAX * 2);
+    AUTO(str_clear) struct str png = STR_INIT(PICTURE_MAX), text = STR_INIT((size_t)PICTURE_MAX * 2);
     struct err ignored = { 0 };
     if (str_read_file(&png, json_str_or(figure, "path", ""), &ignored) < 0 || png.len == 0)
         return;
@@ -293,7 +294,7 @@ static void add_comment(struct str *out, const char *text)
         size_t n = strcspn(line, "\n");
         str_puts(out, "# ");
         for (size_t i = 0; i < n; i++) /* what a reader of the file may take for the line's end is none */
-            str_putc(out, (unsigned char)line[i] < ' ' ? ' ' : line[i]);
+            str_add(out, (unsigned char)line[i] < ' ' ? " " : line + i, 1);
         str_putc(out, '\n');
         line += n + (line[n] == '\n');
     }

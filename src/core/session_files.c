@@ -45,10 +45,12 @@ static void keep_one(struct session *s, struct cell *c, const struct artifact *a
 {
     struct err e = { 0 };
     struct file_version v = { 0 };
-    const struct file_made made = { .name = a->box_name ? a->box_name : a->name,
-                                    .path = a->path,
-                                    .cell = c->number,
-                                    .max_total = s->hub->parts.conf->session_max_bytes };
+    const char *name = a->box_name ? a->box_name : a->name;
+    if (!name)
+        return;
+    const struct file_made made = {
+        .name = name, .path = a->path, .cell = c->number, .max_total = s->hub->parts.conf->session_max_bytes
+    };
     if (store_file_made(s->hub->parts.store, s->row.id, &made, &v, &e) < 0) {
         log_warn("file_not_kept", KV_S("session", s->row.id), KV_I("cell", c->number), KV_E(&e));
         autofree char *note =
@@ -56,9 +58,9 @@ static void keep_one(struct session *s, struct cell *c, const struct artifact *a
         cell_add_note(c, note);
         return;
     }
-    session_mark_staged(s, v.file, xstrdup(made.name));
+    session_mark_staged(s, v.file, xstrdup(name));
     if (v.fresh && v.version > 1)
-        note_version(s, c, made.name, v.version);
+        note_version(s, c, name, v.version);
 }
 
 void session_keep_files(struct session *s, struct cell *c)

@@ -249,7 +249,8 @@ static void add_not_kept(struct str *out, const struct cell *c, size_t *n)
             continue;
         autofree char *what = xstrdup(c->notes[i] + strlen(CELL_NOT_KEPT));
         for (char *at = what; *at; at++)
-            *at = *at == '`' || *at == '\n' ? '\'' : *at;
+            if (*at == '`' || *at == '\n')
+                *at = '\'';
         str_printf(out, "%s`%s`", out->len ? ", " : "", what);
     }
 }

@@ -91,13 +91,14 @@ int store_files_lay(struct store *s, const char *session, const struct file_link
     if (alone)
         store_files_unlay(s, session);
     autoclose int box_fd = store_session_folder(s, session, "box", e);
-    autoclose int folder = box_fd < 0 ? -1 : fresh_folder(box_fd, e);
+    const int folder = box_fd < 0 ? -1 : fresh_folder(box_fd, e);
     if (folder < 0)
         return -1;
     for (size_t i = 0; i < n; i++)
-        if (lay_one(folder, &links[i], e) < 0)
+        if (lay_one(folder, &links[i], e) < 0) {
+            (void)close(folder);
             return err_wrap(e, "files for the box");
+        }
     *fd = folder;
-    folder = -1;
     return 0;
 }
