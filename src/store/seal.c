@@ -3,13 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/core_names.h>
-#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/params.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
+#include "digest.h"
 
 struct seal {
     EVP_MAC *mac;
@@ -59,7 +58,7 @@ void seal_free(struct seal *s)
 
 bool seal_equal(const unsigned char a[SEAL_BYTES], const unsigned char b[SEAL_BYTES])
 {
-    return CRYPTO_memcmp(a, b, SEAL_BYTES) == 0;
+    return digest_equal(a, b, SEAL_BYTES);
 }
 
 /* ---- its key ---- */
@@ -68,8 +67,7 @@ static int make_key(int dir_fd, const char *name, struct err *e)
 {
     unsigned char key[SEAL_KEY];
     autofree char *temp = xasprintf("%s.new", name);
-    if (getrandom(key, sizeof key, 0) != (ssize_t)sizeof key)
-        return err_sys(e, ERR_STORE, errno, "random bytes");
+    digest_random(key, sizeof key);
     autoclose int fd = openat(dir_fd, temp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     const bool written = fd >= 0 && write_all(fd, key, sizeof key) == 0 && fsync(fd) == 0 &&
                          renameat(dir_fd, temp, dir_fd, name) == 0 && fsync(dir_fd) == 0;

@@ -173,7 +173,8 @@ struct media_put {
 typedef void media_put_fn(void *ud, const char *mxc, const struct err *e);
 void matrix_media_put(struct chat *c, const struct media_put *p, media_put_fn *fn, void *ud);
 void matrix_media_free(struct chat *c);
-int matrix_temp_file(struct err *e);
+/* Open for reading and writing, empty, without a name: gone once closed. The caller closes; -1: e. */
+must_check int matrix_temp_file(struct err *e);
 
 /* ---- send.c ---- */
 typedef void matrix_done_fn(void *ud, const struct err *e);
