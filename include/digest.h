@@ -11,6 +11,7 @@ void digest_sha256(const void *data, size_t n, uint8_t out[DIGEST_BYTES]);
 /* In pieces. digest_end() may be called once; digest_free() always. */
 struct digest;
 struct digest *digest_new(void);
+struct digest *digest_new_hmac(const void *key, size_t key_n); /* the key is copied */
 void digest_add(struct digest *d, const void *data, size_t n);
 void digest_end(struct digest *d, uint8_t out[DIGEST_BYTES]);
 void digest_free(struct digest *d); /* NULL is fine */

@@ -9,7 +9,7 @@ OWNERS = {
     "curl/curl.h": ["src/io/http*.c", "src/io/ws*.c"],
     "sqlite3.h": ["src/store/db.c", "src/tool/sql_sqlite.c"],
     "libpq-fe.h": ["src/tool/sql_postgres.c"],
-    "openssl/*": ["src/base/digest.c", "src/store/seal.c", "src/chat/matrix/crypto_prim.c", "src/io/ws_handshake.c"],
+    "openssl/*": ["src/base/digest.c", "src/chat/matrix/crypto_prim.c", "src/io/ws_handshake.c"],
     "cjson/cJSON.h": ["src/base/json*.c"],
     "utf8proc.h": ["src/base/utf8.c", "sandbox/unpack.c"],
     "seccomp.h": ["sandbox/box_seccomp*.c", "tests/*"],

@@ -1,7 +1,9 @@
 #include "digest.h"
+#include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <openssl/params.h>
 #include <openssl/rand.h>
 
 static void need(bool ok)
@@ -16,7 +18,8 @@ void digest_sha256(const void *data, size_t n, uint8_t out[DIGEST_BYTES])
 }
 
 struct digest {
-    EVP_MD_CTX *ctx;
+    EVP_MD_CTX *ctx; /* one of both */
+    EVP_MAC_CTX *mac;
 };
 
 struct digest *digest_new(void)
@@ -27,14 +30,29 @@ struct digest *digest_new(void)
     return d;
 }
 
+struct digest *digest_new_hmac(const void *key, size_t key_n)
+{
+    char hash[] = "SHA256";
+    const OSSL_PARAM params[] = { OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, hash, 0),
+                                  OSSL_PARAM_construct_end() };
+    struct digest *d = xcalloc(1, sizeof(*d));
+    EVP_MAC *kind = EVP_MAC_fetch(NULL, "HMAC", NULL);
+    need(kind != NULL);
+    d->mac = EVP_MAC_CTX_new(kind);
+    EVP_MAC_free(kind);
+    need(d->mac && EVP_MAC_init(d->mac, key, key_n, params) == 1);
+    return d;
+}
+
 void digest_add(struct digest *d, const void *data, size_t n)
 {
-    need(EVP_DigestUpdate(d->ctx, data, n) == 1);
+    need((d->mac ? EVP_MAC_update(d->mac, data, n) : EVP_DigestUpdate(d->ctx, data, n)) == 1);
 }
 
 void digest_end(struct digest *d, uint8_t out[DIGEST_BYTES])
 {
-    need(EVP_DigestFinal_ex(d->ctx, out, NULL) == 1);
+    size_t n = 0;
+    need((d->mac ? EVP_MAC_final(d->mac, out, &n, DIGEST_BYTES) : EVP_DigestFinal_ex(d->ctx, out, NULL)) == 1);
 }
 
 void digest_free(struct digest *d)
@@ -42,6 +60,7 @@ void digest_free(struct digest *d)
     if (!d)
         return;
     EVP_MD_CTX_free(d->ctx);
+    EVP_MAC_CTX_free(d->mac);
     free(d);
 }
 

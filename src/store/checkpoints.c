@@ -12,15 +12,17 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "digest.h"
 #include "json.h"
 #include "label.h"
-#include "seal.h"
+#include "private.h"
 #include "store_private.h"
 
 #define FOLDER   "checkpoints"
 #define INCOMING ".incoming"
 #define KEY      "checkpoint.key"
 enum {
+    KEY_BYTES = 32,
     KEEP = 2,               /* the newest may turn out to be of no use */
     FLUSH_BYTES = 8 << 20,  /* let the disk begin, so that the fsync at the end has little left to wait for */
     VERIFY_BYTES = 8 << 20, /* of one step */
@@ -35,12 +37,14 @@ static int disk_failed(int sys, struct err *e)
     return err_sys(e, ERR_STORE, sys, "cannot keep the checkpoint");
 }
 
-static struct seal *new_seal(const struct store *s, struct err *e)
+static struct digest *new_seal(const struct store *s, struct err *e)
 {
-    unsigned char key[SEAL_KEY];
-    if (seal_key(s->dir_fd, KEY, key, e) < 0)
+    unsigned char key[KEY_BYTES];
+    if (private_key(s->dir_fd, KEY, key, sizeof key, e) < 0) {
+        (void)err_wrap(e, "without its key no checkpoint can be read");
         return NULL;
-    struct seal *seal = seal_new(key);
+    }
+    struct digest *seal = digest_new_hmac(key, sizeof key);
     explicit_bzero(key, sizeof key);
     return seal;
 }
@@ -50,7 +54,7 @@ static struct seal *new_seal(const struct store *s, struct err *e)
 struct checkpoint_draft {
     struct store *s;
     struct label label;
-    struct seal *seal;
+    struct digest *seal;
     int dir_fd, fd;
     int64_t flushed;
 };
@@ -65,7 +69,7 @@ void store_checkpoint_drop(struct checkpoint_draft *d)
     }
     if (d->dir_fd >= 0)
         (void)close(d->dir_fd);
-    seal_free(d->seal);
+    digest_free(d->seal);
     label_clear(&d->label);
     free(d);
 }
@@ -110,7 +114,7 @@ int store_checkpoint_add(struct checkpoint_draft *d, const void *data, size_t n,
         return err_set(e, ERR_DATA, "the checkpoint is larger than %lld MB", (long long)(max_bytes >> 20));
     if (write_all(d->fd, data, n) < 0)
         return disk_failed(errno, e);
-    seal_add(d->seal, data, n);
+    digest_add(d->seal, data, n);
     d->label.bytes += (int64_t)n;
     if (d->label.bytes - d->flushed >= FLUSH_BYTES) {
         (void)sync_file_range(d->fd, d->flushed, d->label.bytes - d->flushed, SYNC_FILE_RANGE_WRITE);
@@ -121,11 +125,11 @@ int store_checkpoint_add(struct checkpoint_draft *d, const void *data, size_t n,
 
 static int seal_draft(struct checkpoint_draft *d, struct err *e)
 {
-    unsigned char block[LABEL_BYTES], end[SEAL_BYTES];
+    unsigned char block[LABEL_BYTES], end[DIGEST_BYTES];
     if (label_write(block, &d->label, e) < 0)
         return -1;
-    seal_add(d->seal, block, sizeof block);
-    seal_end(d->seal, end);
+    digest_add(d->seal, block, sizeof block);
+    digest_end(d->seal, end);
     if (write_all(d->fd, end, sizeof end) < 0 || pwrite(d->fd, block, sizeof block, 0) != (ssize_t)sizeof block ||
         fsync(d->fd) < 0)
         return disk_failed(errno, e);
@@ -218,7 +222,7 @@ int store_checkpoint_finish(struct checkpoint_draft *take_d, const struct json *
 
 struct checkpoint_source {
     struct label label;
-    struct seal *seal; /* NULL: it was found right */
+    struct digest *seal; /* NULL: it was found right */
     int fd;
     int64_t at; /* bytes of the state that were looked at */
     char *report;
@@ -230,7 +234,7 @@ void store_checkpoint_close(struct checkpoint_source *c)
         return;
     if (c->fd >= 0)
         (void)close(c->fd);
-    seal_free(c->seal);
+    digest_free(c->seal);
     label_clear(&c->label);
     free(c->report);
     free(c);
@@ -245,7 +249,7 @@ static int read_label(struct checkpoint_source *c, struct err *e)
         return disk_failed(errno, e);
     if (label_read(&c->label, block, (size_t)n, e) < 0)
         return -1;
-    if (!S_ISREG(st.st_mode) || st.st_size != LABEL_BYTES + c->label.bytes + SEAL_BYTES)
+    if (!S_ISREG(st.st_mode) || st.st_size != LABEL_BYTES + c->label.bytes + DIGEST_BYTES)
         return err_set(e, ERR_DATA, "it is not as long as it was");
     return 0;
 }
@@ -282,15 +286,15 @@ int store_checkpoint_open(struct checkpoint_source **out, struct store *s, const
 /* The seal covers state and label; the label is read once more, since it counts as it is on disk. */
 static int check_seal(struct checkpoint_source *c, struct err *e)
 {
-    unsigned char block[LABEL_BYTES], there[SEAL_BYTES], right[SEAL_BYTES];
+    unsigned char block[LABEL_BYTES], there[DIGEST_BYTES], right[DIGEST_BYTES];
     if (pread(c->fd, block, sizeof block, 0) != (ssize_t)sizeof block ||
         pread(c->fd, there, sizeof there, LABEL_BYTES + c->label.bytes) != (ssize_t)sizeof there)
         return err_set(e, ERR_DATA, "checkpoint: it is not as long as it was");
-    seal_add(c->seal, block, sizeof block);
-    seal_end(c->seal, right);
-    seal_free(c->seal);
+    digest_add(c->seal, block, sizeof block);
+    digest_end(c->seal, right);
+    digest_free(c->seal);
     c->seal = NULL;
-    if (!seal_equal(there, right)) {
+    if (!digest_equal(there, right, sizeof right)) {
         c->label.bytes = -1;
         return err_set(e, ERR_DATA, "checkpoint: it is not what was written: somebody or something changed it");
     }
@@ -306,7 +310,7 @@ int store_checkpoint_verify(struct checkpoint_source *c, struct err *e)
         const ssize_t n = pread(c->fd, buf, (size_t)want, LABEL_BYTES + c->at);
         if (n <= 0)
             return err_set(e, ERR_DATA, "checkpoint: it can't be read to its end");
-        seal_add(c->seal, buf, (size_t)n);
+        digest_add(c->seal, buf, (size_t)n);
         c->at += n;
     }
     return c->at < c->label.bytes ? 1 : check_seal(c, e);

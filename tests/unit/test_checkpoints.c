@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <cmocka.h>
+#include "digest.h"
 #include "json.h"
 #include "label.h"
-#include "seal.h"
 #include "store.h"
 #include "str.h"
 
@@ -242,7 +242,7 @@ static void any_changed_byte_is_refused(void **state)
     autoclose int fd = open(path, O_RDWR | O_CLOEXEC);
     struct stat st;
     assert_int_equal(fstat(fd, &st), 0);
-    assert_int_equal(st.st_size, LABEL_BYTES + 5 + SEAL_BYTES);
+    assert_int_equal(st.st_size, LABEL_BYTES + 5 + DIGEST_BYTES);
     assert_int_equal(st.st_mode & 0777, 0600);
     for (off_t at = 0; at < st.st_size; at += at < LABEL_BYTES - 40 ? 37 : 1) {
         unsigned char was, is;
@@ -264,7 +264,7 @@ static void one_that_is_cut_or_longer_is_refused(void **state)
     keep(f, f->a.id, 1, "some state");
     const int64_t id = newest(f, f->a.id);
     autofree char *path = path_of(f, f->a.id, id);
-    assert_int_equal(truncate(path, LABEL_BYTES + 10 + SEAL_BYTES + 1), 0);
+    assert_int_equal(truncate(path, LABEL_BYTES + 10 + DIGEST_BYTES + 1), 0);
     assert_refused(f, f->a.id, id, "image-1", "not as long");
     assert_int_equal(truncate(path, LABEL_BYTES + 3), 0);
     assert_refused(f, f->a.id, id, "image-1", "not as long");
@@ -389,29 +389,6 @@ static void where_a_session_is_outlives_the_program(void **state)
     session_row_clear(&row);
 }
 
-/* ---- the seal ---- */
-
-static void the_seal_is_hmac_sha256(void **state)
-{
-    /* RFC 4231, case 1, its key filled up with zeros to 32 bytes: that is the same to HMAC */
-    static const unsigned char key[SEAL_KEY] = { 11, 11, 11, 11, 11, 11, 11, 11, 11, 11,
-                                                 11, 11, 11, 11, 11, 11, 11, 11, 11, 11 };
-    static const unsigned char right[SEAL_BYTES] = { 0xb0, 0x34, 0x4c, 0x61, 0xd8, 0xdb, 0x38, 0x53, 0x5c, 0xa8, 0xaf,
-                                                     0xce, 0xaf, 0x0b, 0xf1, 0x2b, 0x88, 0x1d, 0xc2, 0x00, 0xc9, 0x83,
-                                                     0x3d, 0xa7, 0x26, 0xe9, 0x37, 0x6c, 0x2e, 0x32, 0xcf, 0xf7 };
-    unsigned char got[SEAL_BYTES];
-    (void)state;
-    struct seal *s = seal_new(key);
-    seal_add(s, "Hi ", 3);
-    seal_add(s, "", 0);
-    seal_add(s, "There", 5);
-    seal_end(s, got);
-    seal_free(s);
-    assert_true(seal_equal(got, right));
-    got[31] ^= 1;
-    assert_false(seal_equal(got, right));
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -432,7 +409,6 @@ int main(void)
         TEST(another_stores_key_opens_nothing),
         TEST(the_journal_is_the_way_that_led_there),
         TEST(where_a_session_is_outlives_the_program),
-        cmocka_unit_test(the_seal_is_hmac_sha256),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

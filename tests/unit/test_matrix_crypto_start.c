@@ -1,5 +1,4 @@
 /* Starting, the account's identity, its secret storage, and the backup of room keys. */
-#include <sys/stat.h>
 #include "matrix_world.h"
 #include "ssss.h"
 
@@ -171,28 +170,6 @@ static void a_store_of_another_device_or_key_does_not_open(void **state)
     assert_int_equal(crypto_open(&c, &cfg, &bad), -1);
     assert_int_equal(bad.kind, ERR_CONFIG);
     assert_non_null(strstr(bad.msg, "pickle key"));
-}
-
-static void a_pickle_key_is_made_once_and_kept_private(void **state)
-{
-    (void)state;
-    struct peer *p = peer_make(w, "@bot:x", "DEV");
-    autofree char *path = xasprintf("%s/pickle", p->dir);
-    uint8_t one[KEY_BYTES], two[KEY_BYTES];
-    struct stat st;
-    struct err bad = { 0 };
-    OK(crypto_pickle_key(path, one, &e));
-    OK(crypto_pickle_key(path, two, &e));
-    assert_memory_equal(one, two, sizeof(one));
-    assert_int_equal(stat(path, &st), 0);
-    assert_int_equal(st.st_mode & 0777, 0600);
-    assert_int_equal(chmod(path, 0640), 0);
-    assert_int_equal(crypto_pickle_key(path, two, &bad), -1);
-    assert_int_equal(bad.kind, ERR_CONFIG);
-    assert_int_equal(chmod(path, 0600), 0);
-    assert_int_equal(truncate(path, 31), 0);
-    assert_int_equal(crypto_pickle_key(path, two, &bad), -1);
-    assert_int_equal(crypto_pickle_key("/nonexistent/x", two, &bad), -1);
 }
 
 static void secrets_are_not_in_the_status(void **state)
@@ -539,7 +516,6 @@ int main(void)
         TEST(a_server_that_lost_our_keys_is_refused),
         TEST(an_old_copy_of_the_store_is_refused),
         TEST(a_store_of_another_device_or_key_does_not_open),
-        TEST(a_pickle_key_is_made_once_and_kept_private),
         TEST(secrets_are_not_in_the_status),
         TEST(an_account_without_identity_gets_one_and_the_device_is_signed),
         TEST(an_identity_survives_a_restart),

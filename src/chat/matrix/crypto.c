@@ -1,9 +1,5 @@
 /* crypto.c - the face: opening, what a sync brings, time, status. */
 #include "crypto.h"
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
 #include "crypto_private.h"
 
 static const int64_t hash_age_ms = 24 * (int64_t)HOUR_MS;
@@ -124,56 +120,6 @@ int crypto_reload(struct crypto *c, struct err *e)
     if (c->state == CRYPTO_RUNNING) /* what was checked at start still holds */
         c->own.boot = was.boot;
     return load(c, e);
-}
-
-static int key_from_file(int fd, const char *path, uint8_t key[KEY_BYTES], struct err *e)
-{
-    struct stat st;
-    uint8_t extra;
-    if (fstat(fd, &st) < 0)
-        return err_sys(e, ERR_CONFIG, errno, "%s", path);
-    if (!S_ISREG(st.st_mode) || (st.st_mode & 077) != 0)
-        return err_set(e, ERR_CONFIG, "%s: only its owner may read or write it (chmod 600)", path);
-    if (read(fd, key, KEY_BYTES) != KEY_BYTES || read(fd, &extra, 1) != 0)
-        return err_set(e, ERR_CONFIG, "%s: is not a pickle key of %d bytes", path, KEY_BYTES);
-    return 0;
-}
-
-static int key_to_file(int fd, const char *path, uint8_t key[KEY_BYTES], struct err *e)
-{
-    digest_random(key, KEY_BYTES);
-    if (write_all(fd, key, KEY_BYTES) < 0 || fsync(fd) < 0)
-        return err_sys(e, ERR_STORE, errno, "%s", path);
-    return 0;
-}
-
-/* The name must last as long as the bytes. */
-static int sync_folder(const char *path, struct err *e)
-{
-    const char *slash = strrchr(path, '/');
-    autofree char *dir = slash ? xstrndup(path, (size_t)(slash - path) + 1) : xstrdup(".");
-    autoclose int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 || fsync(fd) < 0)
-        return err_sys(e, ERR_STORE, errno, "%s", dir);
-    return 0;
-}
-
-int crypto_pickle_key(const char *path, uint8_t key[32], struct err *e)
-{
-    autoclose int have = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (have >= 0)
-        return key_from_file(have, path, key, e);
-    if (errno != ENOENT)
-        return err_sys(e, ERR_CONFIG, errno, "%s", path);
-    autofree char *temp = xasprintf("%s.new", path);
-    autoclose int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return err_sys(e, ERR_STORE, errno, "%s", temp);
-    if (key_to_file(fd, temp, key, e) < 0)
-        return -1;
-    if (rename(temp, path) < 0)
-        return err_sys(e, ERR_STORE, errno, "%s", path);
-    return sync_folder(path, e);
 }
 
 /* ---- state ---- */

@@ -72,7 +72,7 @@ enum crypto_sas_policy { CRYPTO_SAS_OFF, CRYPTO_SAS_OPERATOR, CRYPTO_SAS_AUTO };
 struct crypto_config {
     struct store *store;
     const char *user, *device; /* our own full ids, e.g. "@bot:example.org" and "QWERTY" */
-    const uint8_t *pickle_key; /* 32 bytes, never a constant: crypto_pickle_key() */
+    const uint8_t *pickle_key; /* 32 bytes, never a constant: private_key() */
     enum crypto_policy recipients, senders;
     bool allow_plain; /* CRYPTO_CROSS_SIGNED includes people without an identity */
     enum crypto_sas_policy sas;
@@ -96,9 +96,6 @@ void crypto_close(struct crypto *c); /* wipes; NULL is fine */
 /* Read the store again, because a batch was lost. Requests that were handed out are forgotten: their answers are ignored. What was checked at
  * start is not checked again: who was RUNNING is. */
 must_check int crypto_reload(struct crypto *c, struct err *e);
-/* The 32 bytes of a file that only its owner may read, made with random bytes when there is none (and synced to disk). ERR_CONFIG when
- * others could read it or it is not 32 bytes. Wipe it after crypto_open(). */
-must_check int crypto_pickle_key(const char *path, uint8_t key[32], struct err *e);
 
 enum crypto_state { CRYPTO_STARTING, CRYPTO_RUNNING, CRYPTO_REFUSED };
 enum crypto_state crypto_state(const struct crypto *c);

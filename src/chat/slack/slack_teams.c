@@ -1,11 +1,11 @@
 #include "slack_teams.h"
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include "conf.h"
 #include "log.h"
 #include "loop.h"
+#include "private.h"
 #include "slack_teams_private.h"
 
 enum {
@@ -99,22 +99,18 @@ static struct json *row_json(const struct slack_team *team)
     return o;
 }
 
-/* Temp, fsync, rename: the old refresh token is void once the new one was handed out, so neither may get lost. */
+/* Whole or not at all: the old refresh token is void once the new one was handed out, so neither may get lost. */
 static int write_installs(const struct slack_teams *t, struct err *e)
 {
     const char *path = t->conf->slack_installs_file;
-    autofree char *temp = xasprintf("%s.new", path);
     AUTO(str_clear) struct str text = STR_INIT(FILE_MAX);
     autojson struct json *rows = json_new_array();
     for (const struct slack_team *team = t->teams; team; team = team->next)
         json_push(rows, row_json(team));
     json_print(&text, rows);
-    autoclose int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    const bool written = fd >= 0 && write_all(fd, str_peek(&text), text.len) == 0 && fsync(fd) == 0;
+    const int rc = private_write(AT_FDCWD, path, str_peek(&text), text.len, e);
     explicit_bzero(text.buf, text.len);
-    if (!written || rename(temp, path) < 0)
-        return err_sys(e, ERR_STORE, errno, "cannot write %s", path);
-    return 0;
+    return rc;
 }
 
 int slack_teams_new(struct slack_teams **out, struct loop *l, const struct conf *conf, struct err *e)
