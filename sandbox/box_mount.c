@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include "box_mount_api.h"
 #include "box_zygote.h"
+#include "log.h"
 
 static const char *const device_names[] = { "null", "zero", "full", "random", "urandom" };
 
@@ -116,10 +117,39 @@ static int attach(int tree, int root, const char *name, struct err *e)
     return mount_attach(tree, root, name) < 0 ? fail(e, name) : 0;
 }
 
+/* What is at name below root, as a file system of its own: then a box's mountinfo shows these relative names, and not where on
+ * the host the folder lies. One layer more than needed, since the kernel wants two where none can be written to: "mnt" is empty. */
+static int retell(const char *name, uint32_t attributes, struct err *e)
+{
+    char layers[64];
+    (void)snprintf(layers, sizeof layers, "%s:mnt", name);
+    autoclose int fs = mount_begin("overlay");
+    if (fs < 0 || mount_option(fs, "lowerdir", layers) < 0 || mount_option(fs, "redirect_dir", "nofollow") < 0)
+        return fail(e, "overlay of the image");
+    int fd = mount_make(fs, MOUNT_RDONLY | MOUNT_NOSUID | MOUNT_NODEV | attributes);
+    return fd < 0 ? fail(e, "overlay of the image") : fd;
+}
+
+/* Where overlays are not to be had, the folder itself stays; the log says so. */
+static int attach_folder(int tree, int root, const char *name, uint32_t attributes, struct err *e)
+{
+    struct err why;
+    if (attach(tree, root, name, e) < 0 || fchdir(root) < 0)
+        return -1;
+    autoclose int told = retell(name, attributes, &why);
+    if (told < 0) {
+        log_info("box_host_paths_show", KV_S("folder", name), KV_E(&why));
+        return 0;
+    }
+    if (umount2(name, MNT_DETACH) < 0)
+        return fail(e, name);
+    return attach(told, root, name, e);
+}
+
 static int attach_all(const struct box_grab *g, int root, struct err *e)
 {
-    if (attach(g->usr, root, "usr", e) < 0 || attach(g->etc, root, "etc", e) < 0 ||
-        attach(g->support, root, "opt/sandbook", e) < 0)
+    if (attach_folder(g->usr, root, "usr", 0, e) < 0 || attach_folder(g->etc, root, "etc", MOUNT_NOEXEC, e) < 0 ||
+        attach_folder(g->support, root, "opt/sandbook", 0, e) < 0)
         return -1;
     for (size_t i = 0; i < countof(device_names); i++) {
         char name[32];

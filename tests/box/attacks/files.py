@@ -197,9 +197,15 @@ f.close()
 # %% 25 canaries -> none
 text = "".join(open(f"/proc/self/{f}", errors="replace").read() for f in ("environ", "cmdline", "mountinfo", "cgroup", "status", "maps"))
 print("open" if "canary-7f1d" in text or "SECRET" in text or "sandbook-1" in text else "none")
-# %% 25e no path of the host -> none [hole]
-# mountinfo tells where the image and the box's programs lie on the host, as the root of the bind mounts (specification 3.7).
-print(*[line.split()[3] for line in open("/proc/self/mountinfo") if line.split()[4] in ("/usr", "/etc", "/opt/sandbook")], "none")
+# %% 25e no path of the host -> none
+# Neither as the root of a mount, nor as a source or a layer: each file system in the tree begins at its own root, devices aside.
+found = []
+for line in open("/proc/self/mountinfo"):
+    before, after = line.split(" - ")
+    root, where, options = before.split()[3], before.split()[4], after.split()[2]
+    found += [root] if root != "/" and root != where.removeprefix("/dev") else []
+    found += [o for o in options.split(",") if "=/" in o or ":/" in o]
+print(*found, *[line.split()[0] for line in open("/proc/self/mounts") if line[0] == "/"], "none")
 # %% 25b host and user of the machine -> sandbox (none) none
 u = os.uname()
 print(u.nodename, *set(open("/proc/self/environ").read().split("\0")) & {"USER", "LOGNAME", "SUDO_USER"}, "none")
