@@ -29,9 +29,12 @@ void store_deliver_to(struct store *s, const char *dir);
  *   AUTO(store_batch_end) struct store_batch b = { 0 };  if (store_batch_begin(&b, s, e) < 0) ...  return store_batch_commit(&b, e); */
 struct store_batch {
     struct store *store; /* NULL: none open */
-    bool outer;
+    bool outer, lazy;
 };
 must_check int store_batch_begin(struct store_batch *b, struct store *s, struct err *e);
+/* The same, but its commit waits for no disk: whole or not at all, and durable with whatever is durable next. A kill loses nothing of
+ * it; a power cut may undo it, together with all that came behind it. For what is done again when that happens. */
+must_check int store_batch_begin_lazy(struct store_batch *b, struct store *s, struct err *e);
 must_check int store_batch_commit(struct store_batch *b, struct err *e);
 void store_batch_end(struct store_batch *b);
 

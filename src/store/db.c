@@ -142,10 +142,30 @@ int db_tx_begin(struct db_tx *t, struct db *d, struct err *e)
     return 0;
 }
 
+/* NORMAL: the log is written but not waited for. The next commit at FULL syncs the log, and with it all that came before. */
+static void be_lazy(const struct db *d, bool lazy)
+{
+    (void)sqlite3_exec(d->sql, lazy ? "PRAGMA synchronous=NORMAL" : "PRAGMA synchronous=FULL", NULL, NULL, NULL);
+}
+
+int db_tx_begin_lazy(struct db_tx *t, struct db *d, struct err *e)
+{
+    t->lazy = sqlite3_get_autocommit(d->sql); /* an inner one ends with its outer, and as that does */
+    if (t->lazy)
+        be_lazy(d, true);
+    if (db_tx_begin(t, d, e) == 0)
+        return 0;
+    if (t->lazy)
+        be_lazy(d, false);
+    return -1;
+}
+
 int db_tx_commit(struct db_tx *t, struct err *e)
 {
     if (script(t->db, t->inner ? "RELEASE inner" : "COMMIT", e) < 0)
         return -1; /* db_tx_end rolls back */
+    if (t->lazy)
+        be_lazy(t->db, false);
     t->db = NULL;
     return 0;
 }
@@ -154,6 +174,8 @@ void db_tx_end(struct db_tx *t)
 {
     if (t->db)
         (void)sqlite3_exec(t->db->sql, t->inner ? "ROLLBACK TO inner; RELEASE inner" : "ROLLBACK", NULL, NULL, NULL);
+    if (t->db && t->lazy)
+        be_lazy(t->db, false);
     t->db = NULL;
 }
 

@@ -29,8 +29,12 @@ int64_t db_changes(const struct db *d);
 struct db_tx {
     struct db *db; /* NULL: none open */
     bool inner;    /* a savepoint in another */
+    bool lazy;
 };
 must_check int db_tx_begin(struct db_tx *t, struct db *d, struct err *e);
+/* Its commit waits for no disk: a power cut may undo it, never without undoing all that was committed behind it. As part of another
+ * transaction it is as durable as that. */
+must_check int db_tx_begin_lazy(struct db_tx *t, struct db *d, struct err *e);
 must_check int db_tx_commit(struct db_tx *t, struct err *e);
 void db_tx_end(struct db_tx *t);
 

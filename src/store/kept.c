@@ -10,9 +10,18 @@ int store_batch_begin(struct store_batch *b, struct store *s, struct err *e)
     return 0;
 }
 
+int store_batch_begin_lazy(struct store_batch *b, struct store *s, struct err *e)
+{
+    struct db_tx tx = { 0 };
+    if (db_tx_begin_lazy(&tx, s->db, e) < 0)
+        return -1;
+    *b = (struct store_batch){ .store = s, .outer = !tx.inner, .lazy = tx.lazy };
+    return 0;
+}
+
 static struct db_tx as_tx(const struct store_batch *b)
 {
-    return (struct db_tx){ .db = b->store ? b->store->db : NULL, .inner = !b->outer };
+    return (struct db_tx){ .db = b->store ? b->store->db : NULL, .inner = !b->outer, .lazy = b->lazy };
 }
 
 int store_batch_commit(struct store_batch *b, struct err *e)

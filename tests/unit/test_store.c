@@ -507,6 +507,31 @@ static void a_batch_is_durable_whole_or_not_at_all(void **state)
     store_close(s);
 }
 
+/* What was committed lazily is there for every reader and after an end in order; a rest of it is none. */
+static void a_lazy_batch_is_whole_or_not_at_all_and_leaves_no_laziness(void **state)
+{
+    (void)state;
+    struct err e = { 0 };
+    struct store *s = opened();
+    struct store_batch b = { 0 }, inner = { 0 };
+    assert_int_equal(store_batch_begin_lazy(&b, s, &e), 0);
+    keep(s, "a");
+    assert_int_equal(store_batch_commit(&b, &e), 0);
+    assert_int_equal(store_batch_begin_lazy(&b, s, &e), 0);
+    keep(s, "b");
+    store_batch_end(&b);
+    assert_int_equal(store_batch_begin(&b, s, &e), 0);
+    assert_int_equal(store_batch_begin_lazy(&inner, s, &e), 0);
+    assert_false(inner.lazy); /* ends as the batch around it */
+    keep(s, "c");
+    assert_int_equal(store_batch_commit(&inner, &e), 0);
+    assert_int_equal(store_batch_commit(&b, &e), 0);
+    store_close(s);
+    s = opened();
+    assert_true(is_kept(s, "a") && !is_kept(s, "b") && is_kept(s, "c"));
+    store_close(s);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, make_dir, drop_dir)
@@ -522,6 +547,7 @@ int main(void)
         T(one_cell_can_be_read_back),
         T(an_adapter_keeps_bytes_by_kind_and_key),
         T(a_batch_is_durable_whole_or_not_at_all),
+        T(a_lazy_batch_is_whole_or_not_at_all_and_leaves_no_laziness),
         T(a_second_instance_is_refused_and_named),
         T(a_data_folder_that_cannot_be_is_the_operators_to_mend),
     };

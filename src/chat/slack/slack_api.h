@@ -7,6 +7,7 @@
 #define SLACK_API_H
 #include "http.h"
 #include "json.h"
+#include "loop.h"
 
 struct slack_api;
 struct slack_teams;
@@ -18,7 +19,9 @@ struct slack_team {
     struct slack_teams *owner;
     char *team, *enterprise; /* ids; team NULL in an organisation-wide installation; enterprise NULL: none */
     char *token;
-    char *renewal; /* refresh token; NULL: the token does not rotate */
+    char *renewal;    /* refresh token; NULL: the token does not rotate */
+    struct json *row; /* of installs_file, with what others keep there; NULL: none */
+    loop_timer again; /* who we are is asked once more */
     int64_t expires_ms;
     char *user, *bot, *app, *name; /* U, B and A ids from auth.test; how the bot is called */
     bool ready, gone, renewing;

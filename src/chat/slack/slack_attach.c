@@ -44,6 +44,21 @@ static void rich_words(struct str *out, const struct json *v, int depth)
         rich_words(out, e, depth + 1);
 }
 
+void attach_words(struct str *out, const struct json *blocks)
+{
+    AUTO(str_clear) struct str raw = STR_INIT(256 << 10);
+    for (const struct json *b = json_first(blocks); b; b = json_next(b)) {
+        const bool rich = strcmp(json_str_or(b, "type", ""), "rich_text") == 0;
+        for (const struct json *e = rich ? json_first(json_get(b, "elements")) : NULL; e; e = json_next(e)) {
+            const bool code = strcmp(json_str_or(e, "type", ""), "rich_text_preformatted") == 0;
+            str_puts(&raw, code ? "```\n" : "");
+            rich_words(&raw, e, 0);
+            str_puts(&raw, code ? "\n```\n" : "\n");
+        }
+    }
+    utf8_scrub(out, str_peek(&raw), raw.len && raw.buf[raw.len - 1] == '\n' ? raw.len - 1 : raw.len);
+}
+
 static void add_cell(struct str *out, const struct json *cell)
 {
     AUTO(str_clear) struct str text = STR_INIT(64 << 10);

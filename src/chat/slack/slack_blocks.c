@@ -8,7 +8,8 @@ enum {
     BLOCKS_MAX = 45,      /* 50 */
     TEXT_PART_MAX = 3700, /* bytes of a text-only message; above 4,000 characters Slack splits it anywhere */
     NOTIFY_MAX = 300,
-    RECEIPT_BYTES = 1500,
+    RECEIPT_BYTES = 600, /* an escaped character has up to five; Slack takes 3,000 */
+    RECEIPT_TEXT_BYTES = 160, /* the same on the rung without blocks, where it counts into the 4,000 */
     URL_BYTES = 3000,
     INDENT_MAX = 5,
     TOO_MUCH = 1 << 28,
@@ -357,7 +358,7 @@ static void lay_blocks(struct slack_layout *l, struct markup *doc, const char *r
 
 static void lay_text(struct slack_layout *l, struct markup *doc, const char *receipt)
 {
-    const struct markup_limit limit = { .max = TEXT_PART_MAX - RECEIPT_BYTES / 5, .size = text_size };
+    const struct markup_limit limit = { .max = TEXT_PART_MAX - 5 * RECEIPT_TEXT_BYTES, .size = text_size };
     for (struct markup *part; l->n <= SLACK_MESSAGES_MAX && (part = markup_part(doc, &limit));) {
         AUTO(str_clear) struct str text = STR_INIT(ANSWER_MAX);
         slack_mrkdwn(&text, part);
@@ -370,7 +371,7 @@ static void lay_text(struct slack_layout *l, struct markup *doc, const char *rec
         return;
     AUTO(str_clear) struct str last = STR_INIT(ANSWER_MAX);
     str_printf(&last, "%s\n_", l->at[l->n - 1].text);
-    slack_text_escape(&last, receipt, utf8_cut(receipt, strlen(receipt), RECEIPT_BYTES / 6));
+    slack_text_escape(&last, receipt, utf8_cut(receipt, strlen(receipt), RECEIPT_TEXT_BYTES));
     str_putc(&last, '_');
     free(l->at[l->n - 1].text);
     l->at[l->n - 1].text = str_take(&last);

@@ -387,6 +387,8 @@ static char *text_of(struct item *it)
         return xstrdup("octagonal_sign");
     if (it->ev.text)
         slack_text_decode(&out, it->ev.text, it->team->user, known_name, it);
+    if (!out.len && it->ev.text && !*it->ev.text)
+        attach_words(&out, it->ev.blocks);
     if (it->ev.kind == SLACK_MESSAGE && it->ev.mentioned && !out.len && !it->file_n)
         return xstrdup("help"); /* called, and nothing said */
     attach_quotes(&out, it->ev.attachments);
@@ -416,13 +418,14 @@ static char *id_of(const struct item *it)
     return xasprintf("%s/%s", room, ev->ts);
 }
 
+/* Not waited for: were it undone, the pending row would be there again, and the core would not know the event. */
 static int call_core(struct item *it, const struct chat_event *ev)
 {
     struct slack_inbox *in = it->room->in;
     struct err e = { 0 };
     AUTO(store_batch_end) struct store_batch b = { 0 };
     const struct kept pending = { .platform = "slack", .kind = "pending", .key = it->key };
-    if (store_batch_begin(&b, in->store, &e) < 0 || in->c.ev->on_event(in->c.ev_ud, in->c.chat, ev) < 0 ||
+    if (store_batch_begin_lazy(&b, in->store, &e) < 0 || in->c.ev->on_event(in->c.ev_ud, in->c.chat, ev) < 0 ||
         store_unkeep(in->store, &pending, &e) < 0 || store_batch_commit(&b, &e) < 0) {
         log_warn("slack_event_not_taken", KV_S("key", it->key), KV_I("tries", it->tries), KV_E(&e));
         return -1;

@@ -96,6 +96,7 @@ static void read_words(struct slack_event *out, const struct json *m, const stru
     out->mentioned = out->mentioned || (self->user && slack_text_mentions(out->text, self->user));
     out->files = json_get(m, "files");
     out->attachments = json_get(m, "attachments");
+    out->blocks = json_get(m, "blocks");
     out->sent_ms = slack_ts_ms(out->ts);
 }
 
@@ -261,6 +262,7 @@ void slack_event_read(struct slack_event *out, const struct json *payload, const
 {
     const struct json *event = json_get(payload, "event");
     const char *outer = json_str_or(payload, "type", ""), *type = json_str_or(event, "type", "");
+    const struct slack_self us = { self->user, self->bot, self->app ? self->app : id_of(payload, "api_app_id") };
     *out = (struct slack_event){ .why = "not an event for us" };
     out->event_id = json_str_or(payload, "event_id", NULL);
     out->shared = json_bool_or(payload, "is_ext_shared_channel", false);
@@ -274,7 +276,7 @@ void slack_event_read(struct slack_event *out, const struct json *payload, const
     read_place(out, event);
     for (size_t i = 0; i < countof(readers); i++)
         if (strcmp(type, readers[i].type) == 0)
-            readers[i].read(out, event, self);
+            readers[i].read(out, event, &us);
     if (out->kind >= SLACK_MESSAGE && out->kind <= SLACK_DELETE && !out->channel)
         nothing(out, "message without a channel");
 }

@@ -21,7 +21,7 @@ enum slack_kind {
 
 /* Who we are in a workspace: no event of our own may start anything. */
 struct slack_self {
-    const char *user, *bot, *app; /* U, B and A ids; NULL: not known */
+    const char *user, *bot, *app; /* U, B and A ids; NULL: not known; app: then the one that the payload is for */
 };
 
 /* Strings are borrowed from the payload; NULL: absent. */
@@ -33,7 +33,7 @@ struct slack_event {
     const char *root;  /* ts of the thread's first message; the message's own when it begins one */
     const char *about; /* ts of the message that is meant */
     const char *text, *key;
-    const struct json *files, *attachments;
+    const struct json *files, *attachments, *blocks;
     bool direct, group_direct, mentioned, replies, shared; /* replies: in a thread that another message began */
     int64_t sent_ms;
 };

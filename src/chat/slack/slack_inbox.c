@@ -201,12 +201,21 @@ static int keep_pending(struct slack_inbox *in, struct arrival *a, bool first, s
     return str_check(&text, e) < 0 ? -1 : store_keep(in->store, &k, str_peek(&text), text.len, e);
 }
 
+/* An answer knows its workspace only: which organisation's token that takes is remembered. */
+static int keep_workspace(struct slack_inbox *in, const struct arrival *a, struct err *e)
+{
+    if (a->team->team || !a->ev.enterprise || has(in, "workspace", a->ev.team))
+        return 0;
+    const struct kept k = row("workspace", a->ev.team);
+    return store_keep(in->store, &k, a->ev.enterprise, strlen(a->ev.enterprise), e);
+}
+
 static int keep(struct slack_inbox *in, struct arrival *a, struct err *e)
 {
     autofree char *event = a->ev.event_id ? xasprintf("e/%.64s", a->ev.event_id) : NULL;
     if ((event && has(in, "seen", event)) || !passes(in, a))
         return 0;
-    if (event && keep_now(in, "seen", event, e) < 0)
+    if ((event && keep_now(in, "seen", event, e) < 0) || keep_workspace(in, a, e) < 0)
         return -1;
     if (a->ev.kind == SLACK_MOVED)
         return keep_moved(in, a, e);

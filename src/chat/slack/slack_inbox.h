@@ -8,7 +8,8 @@
  *   seen     e/<event id>       when
  *   seen     m/<room>/<ts>      {"at", "root", "files"}: a message that was taken
  *   thread   <room>/<root ts>   when: the bot is part of that thread
- *   alias    <room>             a channel that got another id: the room as sessions know it */
+ *   alias    <room>             a channel that got another id: the room as sessions know it
+ *   workspace <team>            the organisation whose installation its events come by */
 #ifndef SLACK_INBOX_H
 #define SLACK_INBOX_H
 #include "chat.h"

@@ -70,6 +70,8 @@ void deliver_free_room(struct room *r);
 /* ---- slack_attach.c: what stands beside the text of a message; pure ---- */
 /* Quoted text of forwarded messages, behind the person's own. */
 void attach_quotes(struct str *out, const struct json *attachments);
+/* The words of a message that has blocks only; code stays fenced. */
+void attach_words(struct str *out, const struct json *blocks);
 /* A table that was pasted, number n from 0, as CSV; false: there is none. */
 bool attach_table(struct str *out, const struct json *attachments, size_t n);
 /* Files of forwarded messages, into an array of file objects. */

@@ -25,14 +25,17 @@ bool place_of(struct slack_out *o, const char *room, const char *thread, struct 
     struct err e = { 0 };
     const char *slash = strchr(room, '/'), *last = thread ? strrchr(thread, '/') : NULL;
     autofree char *team = slash ? xstrndup(room, (size_t)(slash - room)) : NULL;
+    autofree char *enterprise = NULL;
     char *moved = NULL;
     size_t n = 0;
-    const struct kept k = row("moved", room);
-    *out = (struct place){ .team = team ? slack_teams_named(o->c.teams, team) : NULL };
-    if (!out->team)
-        return false;
-    if (store_kept(o->store, &k, &moved, &n, &e) < 0)
+    const struct kept k = row("moved", room), of = row("workspace", team ? team : "");
+    if (store_kept(o->store, &k, &moved, &n, &e) < 0 || store_kept(o->store, &of, &enterprise, &n, &e) < 0)
         log_warn("slack_row_unread", KV_E(&e));
+    *out = (struct place){ .team = team ? slack_teams_named(o->c.teams, team, enterprise) : NULL };
+    if (!out->team) {
+        free(moved);
+        return false;
+    }
     out->room = xstrdup(room);
     out->channel = moved ? moved : xstrdup(slash + 1);
     out->root = thread ? xstrdup(last ? last + 1 : thread) : NULL;

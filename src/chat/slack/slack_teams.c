@@ -26,8 +26,10 @@ static void wipe(char *secret)
 
 static void team_free(struct slack_team *t)
 {
+    loop_cancel(t->owner->loop, t->again);
     wipe(t->token);
     wipe(t->renewal);
+    json_free(t->row);
     free(t->team);
     free(t->enterprise);
     free(t->user);
@@ -55,6 +57,7 @@ static struct slack_team *add(struct slack_teams *t, const struct json *row)
     team->token = dup_or_null(json_str_or(row, "bot_token", NULL));
     team->renewal = dup_or_null(json_str_or(row, "refresh_token", NULL));
     team->expires_ms = json_int_or(row, "expires_at", 0) * 1000;
+    team->row = json_dup(row);
     return team;
 }
 
@@ -85,14 +88,15 @@ static int read_single(struct slack_teams *t, const char *path, struct err *e)
     add(t, none)->token = token;
     if (strncmp(token, "xoxb-", 5) != 0 && strncmp(token, "xoxe.xoxb-", 10) != 0)
         return err_set(e, ERR_CONFIG, "slack.bot_token_file holds no bot token (xoxb-...)");
+    if (strncmp(token, "xoxe.", 5) == 0)
+        log_warn("slack_token_ends", KV_S("cure", "a token that rotates needs installs_file, with its refresh token"));
     return 0;
 }
 
+/* Only what a renewal changes; the rest of the row is not ours. */
 static struct json *row_json(const struct slack_team *team)
 {
-    struct json *o = json_new_object();
-    json_set_str(o, "team_id", team->team);
-    json_set_str(o, "enterprise_id", team->enterprise);
+    struct json *o = json_dup(team->row);
     json_set_str(o, "bot_token", team->token);
     json_set_str(o, "refresh_token", team->renewal);
     json_set_int(o, "expires_at", team->expires_ms / 1000);
@@ -149,7 +153,7 @@ void slack_teams_free(struct slack_teams *t)
 
 /* ---- who we are ---- */
 
-static void test(struct slack_team *team);
+static void test(void *ud);
 
 static void settle(struct slack_teams *t)
 {
@@ -158,25 +162,44 @@ static void settle(struct slack_teams *t)
     t->on_ready(t->ready_ud);
 }
 
+static bool has_scope(const char *scopes, const char *scope)
+{
+    autofree char *all = xasprintf(",%s,", scopes), *one = xasprintf(",%s,", scope);
+    return strstr(all, one) != NULL;
+}
+
 static void check_scopes(const struct slack_team *team, const char *scopes)
 {
     static const char *const wanted[][2] = {
         { "app_mentions:read", "mentions" },
+        { "assistant:write", "suggested prompts" },
         { "channels:history", "questions in public channels' threads" },
+        { "channels:read", "a word when the bot joins a channel" },
         { "chat:write", "every answer" },
         { "files:read", "uploaded files" },
         { "files:write", "charts and files in answers" },
         { "groups:history", "questions in private channels' threads" },
+        { "groups:read", "private channels that get another id" },
         { "im:history", "direct messages" },
+        { "mpim:history", "questions in groups of people" },
+        { "reactions:read", "stop and rerun by reaction" },
         { "users:read", "people's names" },
     };
-    autofree char *all = xasprintf(",%s,", scopes);
-    for (size_t i = 0; i < countof(wanted); i++) {
-        autofree char *one = xasprintf(",%s,", wanted[i][0]);
-        if (!strstr(all, one))
+    for (size_t i = 0; i < countof(wanted); i++)
+        if (!has_scope(scopes, wanted[i][0]))
             log_warn("slack_scope_missing", KV_S("team", team->team), KV_S("scope", wanted[i][0]),
                      KV_S("without_it", wanted[i][1]));
-    }
+}
+
+/* Without these nothing can be heard, or nothing said. */
+static bool is_useless(const char *scopes)
+{
+    static const char *const ears[] = { "channels:history", "groups:history", "im:history", "mpim:history",
+                                        "app_mentions:read" };
+    bool hears = false;
+    for (size_t i = 0; i < countof(ears); i++)
+        hears = hears || has_scope(scopes, ears[i]);
+    return !hears || !has_scope(scopes, "chat:write");
 }
 
 static void replace(char **field, const char *value)
@@ -187,43 +210,68 @@ static void replace(char **field, const char *value)
     *field = xstrdup(value);
 }
 
+static void known(struct slack_team *team, const struct slack_reply *r)
+{
+    if (!team->enterprise || !json_bool_or(r->body, "is_enterprise_install", false))
+        replace(&team->team, json_str_or(r->body, "team_id", NULL));
+    replace(&team->user, json_str_or(r->body, "user_id", NULL));
+    replace(&team->bot, json_str_or(r->body, "bot_id", NULL));
+    replace(&team->name, json_str_or(r->body, "user", NULL));
+    team->ready = true;
+    log_info("slack_team", KV_S("team", team->team), KV_S("user", team->user), KV_S("bot", team->bot));
+    if (!r->scopes)
+        return;
+    check_scopes(team, r->scopes);
+    team->gone = is_useless(r->scopes);
+    if (team->gone)
+        log_error("slack_team_useless", KV_S("team", team->team),
+                  KV_S("cure", "give the app chat:write and a scope to read messages, then install it again"));
+}
+
+/* The call itself waits and repeats; a Slack that is down for longer is waited for here. */
 static void on_test(void *ud, const struct slack_reply *r)
 {
     struct slack_team *team = ud;
-    if (r->err && r->err->kind != ERR_CONFIG) {
-        test(team); /* the call itself waits and repeats; a Slack that is down for longer is waited for here */
+    if (r->err && r->err->kind != ERR_CONFIG && r->err->kind != ERR_REFUSED) {
+        team->again = loop_after(team->owner->loop, RETRY_MS, test, team);
         return;
     }
     if (r->err) {
         team->gone = true;
         log_error("slack_team_refused", KV_S("team", team->team ? team->team : "?"), KV_E(r->err));
     } else {
-        if (!team->enterprise || !json_bool_or(r->body, "is_enterprise_install", false))
-            replace(&team->team, json_str_or(r->body, "team_id", NULL));
-        replace(&team->user, json_str_or(r->body, "user_id", NULL));
-        replace(&team->bot, json_str_or(r->body, "bot_id", NULL));
-        replace(&team->name, json_str_or(r->body, "user", NULL));
-        team->ready = true;
-        log_info("slack_team", KV_S("team", team->team), KV_S("user", team->user), KV_S("bot", team->bot));
-        if (r->scopes)
-            check_scopes(team, r->scopes);
+        known(team, r);
     }
     settle(team->owner);
 }
 
-static void test(struct slack_team *team)
+static void test(void *ud)
 {
+    struct slack_team *team = ud;
     const struct slack_request r = { .method = "auth.test", .team = team };
+    team->again = 0;
     (void)slack_api_start(team->owner->api, &r, on_test, team);
+}
+
+/* After a renewal the file is the only place that knows the way on: a disk that was full is tried again. */
+static void keep_installs(struct slack_teams *t)
+{
+    struct err e = { 0 };
+    if (!t->unkept || !*t->conf->slack_installs_file)
+        return;
+    t->unkept = write_installs(t, &e) < 0;
+    if (t->unkept)
+        log_error("slack_token_not_kept", KV_S("meaning", "a restart now would end with a token that is void"), KV_E(&e));
 }
 
 static void check_renewals(void *ud)
 {
     struct slack_teams *t = ud;
+    keep_installs(t);
     for (struct slack_team *team = t->teams; team; team = team->next)
         if (team->renewal && team->expires_ms && team->expires_ms - time_unix_ms() < RENEW_BEFORE_MS)
             slack_teams_renew(t, team);
-    t->renew_timer = loop_after(t->loop, RENEW_CHECK_MS, check_renewals, t);
+    t->renew_timer = loop_after(t->loop, t->unkept ? RETRY_MS : RENEW_CHECK_MS, check_renewals, t);
 }
 
 void slack_teams_begin(struct slack_teams *t, struct slack_api *api, void (*ready)(void *ud), void *ud)
@@ -238,15 +286,26 @@ void slack_teams_begin(struct slack_teams *t, struct slack_api *api, void (*read
         test(team);
 }
 
-struct slack_team *slack_teams_named(struct slack_teams *t, const char *workspace)
+/* Organisation-wide: one token for every workspace of it. A token of another organisation is never tried. */
+static struct slack_team *organisation(struct slack_teams *t, const char *enterprise)
+{
+    struct slack_team *found = NULL;
+    for (struct slack_team *team = t->teams; team; team = team->next) {
+        if (team->gone || team->team || !team->enterprise || (enterprise && strcmp(team->enterprise, enterprise) != 0))
+            continue;
+        if (found)
+            return NULL; /* which of them is not known */
+        found = team;
+    }
+    return found;
+}
+
+struct slack_team *slack_teams_named(struct slack_teams *t, const char *workspace, const char *enterprise)
 {
     for (struct slack_team *team = t->teams; workspace && team; team = team->next)
         if (!team->gone && team->team && strcmp(team->team, workspace) == 0)
             return team;
-    for (struct slack_team *team = t->teams; workspace && team; team = team->next)
-        if (!team->gone && team->enterprise && !team->team)
-            return team; /* organisation-wide: one token for every workspace of it */
-    return NULL;
+    return workspace ? organisation(t, enterprise) : NULL;
 }
 
 struct slack_team *slack_teams_of(struct slack_teams *t, const struct json *payload)
@@ -273,7 +332,6 @@ static void on_renewed(void *ud, const struct slack_reply *r)
 {
     struct slack_team *team = ud;
     struct slack_teams *t = team->owner;
-    struct err e = { 0 };
     const char *token = json_str_or(r->body, "access_token", NULL);
     const char *renewal = json_str_or(r->body, "refresh_token", NULL);
     team->renewing = false;
@@ -284,10 +342,13 @@ static void on_renewed(void *ud, const struct slack_reply *r)
     replace(&team->token, token);
     replace(&team->renewal, renewal);
     team->expires_ms = time_unix_ms() + json_int_or(r->body, "expires_in", 43200) * 1000;
-    if (*t->conf->slack_installs_file && write_installs(t, &e) < 0)
-        log_error("slack_token_not_kept", KV_S("team", team->team), KV_E(&e));
-    else
-        log_info("slack_token_renewed", KV_S("team", team->team));
+    t->unkept = true;
+    keep_installs(t);
+    if (t->unkept) { /* soon again */
+        loop_cancel(t->loop, t->renew_timer);
+        t->renew_timer = loop_after(t->loop, RETRY_MS, check_renewals, t);
+    }
+    log_info("slack_token_renewed", KV_S("team", team->team));
 }
 
 static char *basic(const char *user, const char *password)

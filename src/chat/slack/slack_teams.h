@@ -15,9 +15,10 @@ must_check int slack_teams_new(struct slack_teams **out, struct loop *l, const s
 void slack_teams_free(struct slack_teams *t);
 /* Asks Slack who we are in each; ready(ud) once all are known or given up. */
 void slack_teams_begin(struct slack_teams *t, struct slack_api *api, void (*ready)(void *ud), void *ud);
-/* The installation of a payload, or of a place's workspace; NULL: none of ours, or one that is gone. */
+/* The installation of a payload, or of a place's workspace; NULL: none of ours, or one that is gone. enterprise: the organisation that
+ * the workspace is known to be of, or NULL. */
 struct slack_team *slack_teams_of(struct slack_teams *t, const struct json *payload);
-struct slack_team *slack_teams_named(struct slack_teams *t, const char *workspace);
+struct slack_team *slack_teams_named(struct slack_teams *t, const char *workspace, const char *enterprise);
 /* For slack_api_new. */
 void slack_teams_renew(void *ud, struct slack_team *team);
 struct slack_self slack_team_self(const struct slack_team *team);

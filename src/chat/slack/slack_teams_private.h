@@ -17,6 +17,7 @@ struct slack_teams {
     void (*on_ready)(void *ud);
     void *ready_ud;
     loop_timer renew_timer;
+    bool unkept; /* a pair of tokens is not in the file yet */
     struct person *people;
     size_t person_n;
     struct people_wait *waits;
