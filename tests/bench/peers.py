@@ -59,7 +59,7 @@ class Jupyter:
     def __init__(self) -> None:
         self.folder = tempfile.mkdtemp(prefix="sandbook-jupyter-")
         self.began = time.perf_counter()
-        words = [*in_image("--ro-bind", str(CACHE / "kernel"), "/opt/kernel", "--bind", self.folder, "/run"), "--setenv", "PYTHONPATH", "/opt/kernel",
+        words = [*in_image("--unshare-pid", "--die-with-parent", "--ro-bind", str(CACHE / "kernel"), "/opt/kernel", "--bind", self.folder, "/run"), "--setenv", "PYTHONPATH", "/opt/kernel",
                  "python3", "-m", "ipykernel_launcher", "-f", "/run/kernel.json", "--transport=ipc", "--ip=/run/socket"]
         self.kernel = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         client = [str(CACHE / "client/bin/python"), str(Path(__file__).with_name("jupyter_ask.py")), self.folder]
@@ -77,7 +77,7 @@ class Jupyter:
 
     def memory(self) -> float:
         """MiB of private memory of the kernel's process."""
-        pid = next(p for p in keeper.descendants(self.kernel.pid))
+        pid = next(p for p, name in keeper.descendants(self.kernel.pid).items() if name != "bwrap")
         rows = [r.split() for r in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()]
         return sum(int(r[1]) for r in rows if r[0].startswith("Private_")) / 1024
 
