@@ -124,9 +124,9 @@ $K/%.o: %.c Makefile
 free_c    := -std=c17 -D_GNU_SOURCE -O2 -g $(WARN) -ffreestanding -fno-stack-protector -fno-builtin -nostdlib -Iinclude
 # clang takes a static program as it is, and calls the option unused.
 no_pie    := $(if $(findstring clang,$(cc_name)),,-no-pie)
-$K/lock.so: sandbox/lock.c $(wildcard sandbox/*.h) Makefile
+$K/lock.so: sandbox/lock.c sandbox/arena.c $(wildcard sandbox/*.h) Makefile
 	@mkdir -p $(@D)
-	$(call Q,CC)$(CC) $(free_c) -fPIC -shared -Wl,-z,relro,-z,now,-z,noexecstack -o $@ $<
+	$(call Q,CC)$(CC) $(free_c) -fPIC -shared -Wl,-z,relro,-z,now,-z,noexecstack -o $@ $(filter %.c,$^)
 $K/init: sandbox/init.c $(wildcard sandbox/*.h) Makefile
 	@mkdir -p $(@D)
 	$(call Q,CC)$(CC) $(free_c) -static -fno-pie $(no_pie) -Wl,-z,noexecstack -o $@ $<

@@ -70,10 +70,14 @@ class Zygote:
         check(self.lock, self.lock.lock_zygote())
 
     def preload(self):
+        arenas = ctypes.PyDLL(SUPPORT + "/lock.so")
+        arenas.arena_begin()
         sys.path.insert(0, SUPPORT)
         import kernel
 
         kernel.preload()
+        arenas.arena_settle()
+        kernel.enlarge_pages()
         self.kernel = kernel
         gc.collect()
         gc.freeze()  # a collection in a head must not copy what they all share

@@ -26,6 +26,13 @@ def preload() -> None:
     warmup.preload()
 
 
+def enlarge_pages() -> None:
+    """In the zygote, last: forks become quicker."""
+    from . import settle
+
+    settle.enlarge_pages()
+
+
 def serve(sock_fd: int, data_dir: str = "/mnt/data", session: int = 0, hello: dict | None = None) -> None:
     """In the locked-down child: serve until the channel is closed, then end the process.
 

@@ -107,6 +107,16 @@ class Shared(unittest.TestCase):
         return a.result
 
 
+class LargePages(Shared):
+    def test_what_sessions_share_is_one_large_page_in_2_mib(self):
+        """Else each fork copies, and each end takes apart, what the kernel notes of 45,000 small ones."""
+        if not Path("/sys/kernel/mm/transparent_hugepage").exists() or tuple(map(int, os.uname().release.split(".")[:2])) < (6, 1):
+            raise unittest.SkipTest("this kernel makes no large pages when asked")
+        rows = [r.split() for r in Path(f"/proc/{min(self.children('python3'))}/smaps_rollup").read_text().splitlines()]
+        kib = {r[0]: int(r[1]) for r in rows if r[-1] == "kB"}
+        self.assertGreater(kib["AnonHugePages:"], kib["Anonymous:"] / 2)
+
+
 @for_each_user
 class Pool(Shared):
     def test_an_open_takes_what_waits_and_the_pool_fills_again(self):
