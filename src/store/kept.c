@@ -74,8 +74,10 @@ int store_kept(struct store *s, const struct kept *k, char **out, size_t *n, str
 
 int store_unkeep(struct store *s, const struct kept *k, struct err *e)
 {
-    return db_exec(s->db, e, "DELETE FROM kept WHERE platform=?1 AND kind=?2 AND (?3 IS NULL OR key=?3)", "sss",
-                   k->platform, k->kind, k->key);
+    if (!k->key)
+        return db_exec(s->db, e, "DELETE FROM kept WHERE platform=? AND kind=?", "ss", k->platform, k->kind);
+    return db_exec(s->db, e, "DELETE FROM kept WHERE platform=? AND kind=? AND key=?", "sss", k->platform, k->kind,
+                   k->key); /* of its own: with "or all" it would walk the kind */
 }
 
 struct walk {

@@ -103,7 +103,7 @@ void cipher_start(struct chat *c, int take_fd, const struct json *file, cipher_f
         .next = c->ciphers, .c = c, .in = take_fd, .out = -1, .checking = file != NULL, .fn = fn, .ud = ud
     };
     c->ciphers = x;
-    x->out = matrix_temp_file(&e);
+    x->out = matrix_temp_file(c, &e);
     if (x->out < 0 || (file && attach_decrypt(&x->attach, file, &e) < 0)) {
         log_warn("matrix_file_cipher", KV_E(&e));
         told(x, x->out < 0 ? "there is no room for it on this machine"

@@ -236,18 +236,41 @@ static struct row *next_row(struct chat *c, int64_t *next_ms)
     return found;
 }
 
+/* ---- one batch for all that is read and dropped: each of its own would wait for the disk ---- */
+
+int inbox_settle(struct chat *c, struct err *e)
+{
+    const bool open = c->inbox->batch.store != NULL;
+    const int rc = open ? store_batch_commit(&c->inbox->batch, e) : 0;
+    if (rc < 0)
+        matrix_e2ee_lost(c, false); /* it has read what the disk knows nothing of */
+    store_batch_end(&c->inbox->batch);
+    return rc;
+}
+
+static void begin_some(struct chat *c, int64_t *next_ms)
+{
+    struct err e = { 0 };
+    struct row *row;
+    for (int n = 0; n < AT_ONCE && c->inbox->busy < BUSY_MAX && (row = next_row(c, next_ms)); n++) {
+        if (!c->inbox->batch.store && store_batch_begin(&c->inbox->batch, c->store, &e) < 0)
+            log_error("matrix_no_batch", KV_E(&e)); /* each by itself, then */
+        begin(c, row);
+    }
+    flush_dropped(c);
+    if (inbox_settle(c, &e) < 0)
+        log_error("matrix_batch_lost", KV_E(&e));
+}
+
 static void pump(void *ud)
 {
     struct chat *c = ud;
     int64_t next_ms = INT64_MAX;
-    struct row *row;
     if (!c->login.up || c->inbox->pumping)
         return;
     c->inbox->pumping = true;
-    for (int n = 0; n < AT_ONCE && c->inbox->busy < BUSY_MAX && (row = next_row(c, &next_ms)); n++)
-        begin(c, row);
+    begin_some(c, &next_ms);
     c->inbox->pumping = false;
-    flush_dropped(c);
     loop_cancel(c->loop, c->inbox->timer);
     c->inbox->timer = next_ms == INT64_MAX ? 0 : loop_after(c->loop, next_ms, on_timer, c);
 }

@@ -26,7 +26,8 @@ struct inbox {
     struct work *work; /* all that runs */
     struct gap *gaps;
     bool pumping;
-    char (*dropped)[40]; /* keys of rows that are worked off, still in the store */
+    struct store_batch batch; /* of a pump: what is read and dropped becomes durable together */
+    char (*dropped)[40];      /* keys of rows that are worked off, still in the store */
     size_t dropped_n, dropped_cap;
 };
 
@@ -41,6 +42,9 @@ void inbox_row_drop(struct row *row, struct chat *c);
 void inbox_row_later(struct row *row, struct chat *c);
 /* Again only when inbox_unpark() says so; the room goes on. */
 void inbox_row_park(struct row *row, struct chat *c);
+
+/* Before something is told to others: what is read so far is durable, or -1. */
+must_check int inbox_settle(struct chat *c, struct err *e);
 
 void inbox_unpark(struct chat *c, const char *room);
 

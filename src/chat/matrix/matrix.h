@@ -2,8 +2,8 @@
  *
  * A message's way in:   sync.c -> kept as "pending" in one batch with the sync position -> inbox.c: in order, one at a time per
  *                       room -> (media.c: its files) -> on_event() in one batch that removes the row
- * and out:              post.c: a post becomes a job of messages -> send.c: uploads, one message at a time per room, under the
- *                       account's rate limit -> what was sent is kept by its key, so that it is neither repeated nor forgotten
+ * and out:              post.c: a post becomes a job of messages -> outbox.c: whose turn it is -> send.c: uploaded, encrypted, put; under
+ *                       the account's limit (pace.c) -> what was sent is kept by its key (sent.c), so that it is neither repeated nor forgotten
  *
  * Rows that are kept (store.h), by kind: login, sync, room, direct, pending, thread, sent, status, ignored. */
 #ifndef MATRIX_H
@@ -16,6 +16,8 @@
 #define MATRIX_PLATFORM "matrix"
 /* A key in content of our own: the id of the event that a message answers. */
 #define MATRIX_ANSWERS "org.sandbook.re"
+/* State of a room, by those who may change its state: how the bot behaves there. docs/matrix.md. */
+#define MATRIX_ROOM_SETTINGS "org.sandbook.room"
 
 enum {
     MATRIX_EVENT_MAX = 256 << 10, /* bytes of one event as JSON; servers allow 64 KiB */
@@ -173,10 +175,10 @@ struct media_put {
 typedef void media_put_fn(void *ud, const char *mxc, const struct err *e);
 void matrix_media_put(struct chat *c, const struct media_put *p, media_put_fn *fn, void *ud);
 void matrix_media_free(struct chat *c);
-/* Open for reading and writing, empty, without a name: gone once closed. The caller closes; -1: e. */
-must_check int matrix_temp_file(struct err *e);
+/* Open for reading and writing, empty, in data_dir, without a name: gone once closed. The caller closes; -1: e. */
+must_check int matrix_temp_file(const struct chat *c, struct err *e);
 
-/* ---- send.c ---- */
+/* ---- outbox.c, and signs.c: typing notices and receipts ---- */
 typedef void matrix_done_fn(void *ud, const struct err *e);
 must_check int matrix_post(struct chat *c, const struct chat_post *p, matrix_done_fn *done, void *ud, struct err *e);
 void matrix_outbox_open(struct chat *c);

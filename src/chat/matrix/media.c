@@ -68,15 +68,17 @@ void matrix_media_free(struct chat *c)
         media_end(c->media);
 }
 
-int matrix_temp_file(struct err *e)
+/* Beside what it becomes: what people send is on no other disk, and the disk that an operator watches is the one that fills. */
+int matrix_temp_file(const struct chat *c, struct err *e)
 {
-    const int fd = open("/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd >= 0)
-        return fd;
-    char name[] = "/tmp/sandbook-XXXXXX";
+    const char *dir = c->data_dir ? c->data_dir : ".";
+    const int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
+        return fd >= 0 ? fd : err_sys(e, ERR_STORE, errno, "cannot make a temporary file in %s", dir);
+    autofree char *name = xasprintf("%s/.part-XXXXXX", dir); /* a file system that knows no files without names */
     const int named = mkostemp(name, O_CLOEXEC);
     if (named < 0)
-        return err_sys(e, ERR_STORE, errno, "cannot make a temporary file");
+        return err_sys(e, ERR_STORE, errno, "cannot make a temporary file in %s", dir);
     (void)unlink(name);
     return named;
 }
@@ -226,7 +228,7 @@ void matrix_media_get(struct chat *c, const struct media_get *g, media_fn *fn, v
         got(m, "its address is malformed");
         return;
     }
-    m->fd = matrix_temp_file(&e);
+    m->fd = matrix_temp_file(c, &e);
     if (m->fd < 0) {
         log_error("matrix_no_temporary_file", KV_E(&e));
         got(m, "there is no room for it on this machine");

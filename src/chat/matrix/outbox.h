@@ -62,16 +62,33 @@ void message_clear(struct message *m);
 /* A word in place of what could not be sent. */
 void job_replace_with_words(struct job *job, const char *words);
 
-/* ---- send.c ---- */
+/* ---- pace.c: the account's limit ---- */
 /* May a message be sent now? Else *wait_ms says when to ask again. */
 bool outbox_open(struct outbox *o, int64_t *wait_ms);
-void outbox_limited(struct outbox *o, int64_t retry_ms);
+void outbox_limited(struct outbox *o, int64_t retry_ms); /* the server asks for patience */
+void outbox_sent_one(struct outbox *o);
+
+/* ---- sent.c: what is kept of a job ---- */
+must_check int sent_load(struct job *job, struct err *e);
+must_check int sent_keep(struct job *job, struct err *e);
+/* The message at job->at is there, as that event (NULL: it made none): durable, and the next one's turn. */
+must_check int sent_message(struct job *job, const struct message *m, const char *event, struct err *e);
+char *sent_txn(const struct job *job); /* of the message at job->at; the caller frees */
+/* 1: m->sealed is there; 0: keys are on their way; -1: never, or the store. */
+must_check int sent_seal(struct message *m, const struct job *job, const char *txn, struct err *e);
+
+/* ---- send.c: the next message of a job that is not busy ---- */
+void outbox_step(struct job *job);
 struct put {
     const char *room, *type, *txn;
     const struct json *content; /* NULL: a redaction */
     const char *redacts;
 };
 void outbox_put(struct chat *c, const struct put *p, api_fn *fn, void *ud);
+
+/* ---- outbox.c ---- */
+void outbox_job_over(struct job *job, const struct err *e); /* e NULL: all of it is there */
+void outbox_job_again(struct job *job, const struct err *e);
 
 /* ---- status.c: the line that tells how a turn is doing ---- */
 void status_post(struct chat *c, const struct chat_post *p);

@@ -98,9 +98,9 @@ static void add_redaction(struct job *job, const char *event)
 }
 
 /* Where an answer that is too long for the chat lies until it is uploaded: it is in the outbox, so a temporary file will do. */
-static int write_answer(struct message *m, const char *markdown, struct err *e)
+static int write_answer(const struct job *job, struct message *m, const char *markdown, struct err *e)
 {
-    const int fd = matrix_temp_file(e);
+    const int fd = matrix_temp_file(job->c, e);
     if (fd < 0)
         return -1;
     m->fd = fd;
@@ -125,7 +125,7 @@ static int add_long(struct job *job, const struct chat_post *p, struct parts *pa
     m->name = xstrdup("answer.md");
     free(a.path);
     free(a.name);
-    return write_answer(m, p->markdown, e);
+    return write_answer(job, m, p->markdown, e);
 }
 
 /* ---- files ---- */

@@ -202,9 +202,9 @@ static void on_sync(void *ud, const struct api_answer *a)
         c->sync_tries = 0;
         c->good_sync_ms = loop_now_ms(c->loop);
         matrix_e2ee_pump(c);
+        poll_again(c, 0);
         matrix_inbox_pump(c, false);
         after_response(c, a->body);
-        poll_again(c, 0);
         return;
     }
     if (a->err.kind == ERR_NONE) {
@@ -243,6 +243,23 @@ static struct json *lazy(int64_t limit)
     return j;
 }
 
+/* Only what matrix_room_state() and encryption read: names, topics and pictures of thousands of rooms are of no use here. */
+static struct json *state_filter(void)
+{
+    static const char *const types[] = { "m.room.member",
+                                         "m.room.encryption",
+                                         "m.room.history_visibility",
+                                         "m.room.tombstone",
+                                         "m.room.power_levels",
+                                         "m.room.create",
+                                         "io.element.functional_members",
+                                         MATRIX_ROOM_SETTINGS,
+                                         NULL };
+    struct json *j = lazy(0);
+    set_list(j, "types", types);
+    return j;
+}
+
 /* Given in the request itself: one upload less, and never out of date. */
 static char *filter_text(int64_t timeline)
 {
@@ -256,7 +273,7 @@ static char *filter_text(int64_t timeline)
     json_set_bool(room, "include_leave", false);
     json_set(room, "ephemeral", nothing());
     json_set(room, "account_data", nothing());
-    json_set(room, "state", lazy(0));
+    json_set(room, "state", state_filter());
     json_set(room, "timeline", lazy(timeline));
     json_set(j, "room", room);
     json_print(&text, j);

@@ -102,7 +102,7 @@ static int keep_place(struct work *w, struct err *e)
 static int deliver_all(struct work *w, struct err *e)
 {
     AUTO(store_batch_end) struct store_batch batch = { 0 };
-    if (store_batch_begin(&batch, w->c->store, e) < 0)
+    if (inbox_settle(w->c, e) < 0 || store_batch_begin(&batch, w->c->store, e) < 0)
         return -1;
     if (report(w) < 0)
         return err_set(e, ERR_STORE, "the event was not taken");
