@@ -455,6 +455,8 @@ static void hand_over(struct item *it)
     autofree char *thread = ev->root && !flat ? xasprintf("%s/%s", it->room->name, ev->root) : NULL;
     struct chat_file files[SLACK_FILES_MAX];
     files_of(it, files);
+    if (ev->kind == SLACK_MESSAGE && thread && ev->user)
+        asked_keep(it->room->in, thread, ev->user, text);
     const struct chat_event out = { .type = type_of(ev->kind),
                                     .id = id,
                                     .about = about,

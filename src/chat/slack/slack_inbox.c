@@ -403,5 +403,6 @@ void slack_inbox_free(struct slack_inbox *in)
         in->rooms = r->next;
         deliver_free_room(r);
     }
+    asked_free(in);
     free(in);
 }

@@ -41,6 +41,9 @@ must_check int slack_inbox_resume(struct slack_inbox *in, struct err *e);
 must_check int slack_inbox_keep(struct slack_inbox *in, const char *const *payloads, size_t n, struct err *e);
 /* The room that sessions know for a channel; caller frees. */
 char *slack_inbox_room(struct slack_inbox *in, const char *team, const char *channel);
+/* How a conversation may be called: the beginning of what was asked last in a thread ("<room>/<root>"), and by whom; NULL: not known
+ * any more. Borrowed until the next event. */
+const char *slack_inbox_asked(const struct slack_inbox *in, const char *thread, const char **user);
 /* The bot is part of this thread from now on. */
 void slack_inbox_engage(struct slack_inbox *in, const char *room, const char *root);
 #endif

@@ -10,6 +10,7 @@ enum {
     SLACK_FILES_MAX = 20,
     SLACK_FILES_BYTES_MAX = 500 << 20,
     SLACK_PAYLOAD_MAX = 16 << 20,
+    SLACK_ASKED_MAX = 64,
 };
 
 /* One file of an item, had or not. */
@@ -60,12 +61,20 @@ struct slack_inbox {
     uint64_t seq; /* of the last pending row */
     size_t waiting;
     loop_timer purge_timer;
+    struct asked {
+        char *thread, *title, *user; /* NULL: free */
+    } asked[SLACK_ASKED_MAX]; /* a ring */
+    size_t asked_at;
 };
 
 /* ---- slack_deliver.c ---- */
 void deliver_add(struct slack_inbox *in, const char *key, struct json *take_payload, struct slack_team *team,
                  const char *room);
 void deliver_free_room(struct room *r);
+
+/* ---- slack_asked.c ---- */
+void asked_keep(struct slack_inbox *in, const char *thread, const char *user, const char *text);
+void asked_free(struct slack_inbox *in);
 
 /* ---- slack_attach.c: what stands beside the text of a message; pure ---- */
 /* Quoted text of forwarded messages, behind the person's own. */

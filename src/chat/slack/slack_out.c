@@ -2,8 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 #include "slack_out_private.h"
+#include "slack_text.h"
 
-enum { ROW_MAX = 1 << 20, UPLOAD_ROOM = 8 };
+enum { ROW_MAX = 1 << 20, NOTE_BYTES = 700 };
 
 /* ---- places ---- */
 
@@ -180,6 +181,28 @@ static struct json *sent_row(struct slack_out *o, const char *txn)
 
 /* ---- the next part ---- */
 
+static void append(char **text, const char *more)
+{
+    char *whole = xasprintf("%s\n\n%s", *text, more);
+    free(*text);
+    *text = whole;
+}
+
+void job_note(struct job *j, const char *left_out)
+{
+    autofree char *note = xasprintf("Not attached: %s.", left_out);
+    if (!job_part(j, "m0")) {
+        json_set_str(j->sent, "note", note); /* durable with the part that ends now */
+        append(&j->markdown, note);
+        job_relay(j, j->rung);
+        return;
+    }
+    AUTO(str_clear) struct str text = STR_INIT(64 << 10);
+    slack_text_escape(&text, note, utf8_cut(note, strlen(note), NOTE_BYTES));
+    j->layout.at = xgrow(j->layout.at, &j->layout.cap, j->layout.n + 1, sizeof(*j->layout.at));
+    j->layout.at[j->layout.n++] = (struct slack_message){ .text = str_take(&text) };
+}
+
 void job_relay(struct job *j, enum slack_rung rung)
 {
     slack_layout_clear(&j->layout);
@@ -252,6 +275,8 @@ static void run(void *ud)
         return;
     }
     j->sent = sent_row(j->o, j->type == CHAT_AMEND ? j->amends : j->txn);
+    if (j->type != CHAT_AMEND && json_str_or(j->sent, "note", NULL))
+        append(&j->markdown, json_str_or(j->sent, "note", ""));
     if (j->type != CHAT_AMEND)
         job_relay(j, (enum slack_rung)json_int_or(j->sent, "rung", SLACK_RICH));
     job_step(j);

@@ -65,6 +65,8 @@ const struct json *job_part(const struct job *j, const char *part);
 /* Durable before the part is sent (ts NULL) and after; ids: of uploaded files, or NULL. */
 must_check int job_keep(struct job *j, const char *part, const char *ts, const struct json *ids, struct err *e);
 void job_relay(struct job *j, enum slack_rung rung); /* lay out anew */
+/* Files that could not be had into the thread are said: with the answer when it is not out yet, else behind it. */
+void job_note(struct job *j, const char *left_out);
 
 /* ---- slack_message.c ---- */
 void message_send(struct job *j, size_t i);

@@ -10,7 +10,8 @@
 enum {
     BETWEEN_MS = 3000,
     LATCH_MS = 3600000, /* a feature that a workspace has not is tried again after that */
-    REFRESH_MS = 90000, /* Slack forgets a status after two minutes */
+    REFRESH_MS = 90000,  /* Slack forgets a status after two minutes, */
+    SESSION_MS = 600000, /* and after an hour that a session is at work */
     WORDS_BYTES = 200,
     ROW_MAX = 4096,
 };
@@ -25,7 +26,7 @@ struct slack_status {
     bool agent;
     struct slack_call *call;
     loop_timer timer;
-    int64_t changed_ms;
+    int64_t changed_ms, session_ms;
 };
 
 static void work(struct slack_status *s);
@@ -103,15 +104,44 @@ static void nobody_waits(void *ud, const struct slack_reply *r)
         team->no_status_until_ms = time_unix_ms() + LATCH_MS;
 }
 
-/* The session's state, for the list of conversations that people see. */
-static void set_session(struct slack_status *s, const char *state)
+static void ignore_reply(void *ud, const struct slack_reply *r)
+{
+    (void)ud;
+    (void)r; /* logged where it was sent; a title is no more than a title */
+}
+
+/* Where a workspace has the older assistant threads only. */
+static void set_title(const struct slack_status *s, const char *title)
 {
     AUTO(str_clear) struct str form = STR_INIT(SLACK_FORM_MAX);
-    if (!s->place.root || s->place.team->no_status_until_ms > time_unix_ms())
+    if (!title || *s->place.channel != 'D')
         return;
     slack_form_add(&form, "channel_id", s->place.channel);
     slack_form_add(&form, "thread_ts", s->place.root);
+    slack_form_add(&form, "title", title);
+    const struct slack_request r = {
+        .method = "assistant.threads.setTitle", .team = s->place.team, .form = &form, .tries = 1
+    };
+    (void)slack_api_start(s->o->c.api, &r, ignore_reply, s->o);
+}
+
+/* The session's state, for the list of conversations that people see; Slack takes a title only for a new one. */
+static void set_session(struct slack_status *s, const char *state, bool begins)
+{
+    AUTO(str_clear) struct str form = STR_INIT(SLACK_FORM_MAX);
+    const char *user = NULL, *title = begins && s->thread ? slack_inbox_asked(s->o->c.inbox, s->thread, &user) : NULL;
+    s->session_ms = loop_now_ms(s->o->loop);
+    if (!s->place.root)
+        return;
+    if (s->place.team->no_status_until_ms > time_unix_ms()) {
+        set_title(s, title);
+        return;
+    }
+    slack_form_add(&form, "channel_id", s->place.channel);
+    slack_form_add(&form, "thread_ts", s->place.root);
     slack_form_add(&form, "status", state);
+    slack_form_add(&form, "title", title);
+    slack_form_add(&form, "initiator_user_id", user);
     const struct slack_request r = {
         .method = "agents.sessions.setStatus", .team = s->place.team, .form = &form, .tries = 2
     };
@@ -146,8 +176,10 @@ static void send_agent(struct slack_status *s)
         .method = "assistant.threads.setStatus", .team = s->place.team, .form = &form, .tries = 2
     };
     changed(s, xstrdup(s->wanted));
+    if (*s->wanted && loop_now_ms(s->o->loop) - s->session_ms >= SESSION_MS)
+        set_session(s, "processing", false);
     if (!*s->wanted)
-        set_session(s, "active");
+        set_session(s, "active", false);
     s->call = slack_api_start(s->o->c.api, &r, on_agent, s);
 }
 
@@ -166,7 +198,7 @@ static void begin_agent(struct slack_status *s)
     slack_form_add(&form, "thread_ts", s->place.root);
     slack_form_add(&form, "status", s->wanted);
     keep(s);
-    set_session(s, "processing");
+    set_session(s, "processing", true);
     const struct slack_request r = {
         .method = "assistant.threads.setStatus", .team = s->place.team, .form = &form, .tries = 2
     };

@@ -30,7 +30,7 @@ struct upload {
     struct http_call *http;
     loop_timer timer;
     int polls, rounds, tries;
-    struct str left_out; /* names of what could not be sent */
+    struct str left_out; /* what could not be sent, and why, in words for people */
 };
 
 static void next(struct upload *u);
@@ -58,8 +58,8 @@ static void end(struct upload *u, const char *ts, const struct err *failed)
     struct err e = { 0 };
     char part[16];
     (void)snprintf(part, sizeof(part), "%s", u->part);
-    if (u->left_out.len)
-        log_warn("slack_files_left_out", KV_S("txn", j->txn), KV_S("files", str_peek(&u->left_out)));
+    if (u->left_out.len && !failed)
+        job_note(j, str_peek(&u->left_out));
     j->upload = NULL;
     upload_cancel(u);
     if (failed)
@@ -70,14 +70,56 @@ static void end(struct upload *u, const char *ts, const struct err *failed)
         job_step(j);
 }
 
+/* Slack's codes for files, in words; others stand as they are. */
+static const char *words_of(const char *code)
+{
+    static const struct {
+        const char *code, *words;
+    } known[] = {
+        { "file_type_not_allowed", "this workspace takes no files of its kind" },
+        { "file_upload_size_restricted", "it is larger than this workspace takes" },
+        { "file_uploads_disabled", "this workspace takes no files" },
+        { "file_uploads_except_images_disabled", "this workspace takes pictures only" },
+        { "missing_scope", "the app needs the files:write scope" },
+        { "not_in_channel", "the bot is not a member of this channel" },
+        { "posting_to_channel_denied", "files may not be posted in this channel" },
+        { "slack_connect_file_upload_sharing_blocked", "files may not be shared with the other organisation" },
+        { "storage_limit_reached", "the workspace has no room for files left" },
+    };
+    for (size_t i = 0; i < countof(known); i++)
+        if (strcmp(known[i].code, code) == 0)
+            return known[i].words;
+    return code;
+}
+
+static void add_left_out(struct upload *u, const struct upload_file *f, const char *why)
+{
+    log_warn("slack_file_not_sent", KV_S("txn", u->j->txn), KV_S("file", f->name), KV_S("why", why));
+    str_printf(&u->left_out, "%s%.200s: %.120s", u->left_out.len ? "; " : "", f->name ? f->name : "a file", why);
+}
+
 /* NOLINTNEXTLINE(misc-no-recursion): ends with the files */
 static void leave_out(struct upload *u, const char *why)
 {
-    const struct upload_file *f = &u->files[u->i];
-    log_warn("slack_file_not_sent", KV_S("file", f->name), KV_S("why", why));
-    str_printf(&u->left_out, "%s%s", u->left_out.len ? ", " : "", f->name ? f->name : "?");
+    add_left_out(u, &u->files[u->i], why);
     u->i++;
     next(u);
+}
+
+/* None of them is in the thread: said, and the words still go. */
+static void leave_all_out(struct upload *u, const char *why)
+{
+    str_clear(&u->left_out);
+    for (size_t i = 0; i < u->n; i++)
+        add_left_out(u, &u->files[i], why);
+    end(u, "", NULL);
+}
+
+/* What holds for one file only, or for all of this app's: the words need not wait for it. */
+static bool is_about_files(const struct slack_reply *r)
+{
+    return r->err && !err_retryable(r->err) &&
+           (r->err->kind != ERR_CONFIG || (r->error && strcmp(r->error, "missing_scope") == 0));
 }
 
 /* ---- step 3: into the thread, and seen there ---- */
@@ -97,8 +139,8 @@ static const char *share_ts(const struct json *shares, const char *channel)
 static void not_shared(struct upload *u)
 {
     log_warn("slack_share_lost", KV_S("txn", u->j->txn), KV_I("round", u->rounds));
-    if (u->rounds >= ROUNDS) { /* said in the log; the answer is not held up for it */
-        end(u, "", NULL);
+    if (u->rounds >= ROUNDS) {
+        leave_all_out(u, "Slack took it, but did not show it");
         return;
     }
     json_free(u->ids);
@@ -146,11 +188,10 @@ static void on_complete(void *ud, const struct slack_reply *r)
     u->call = NULL;
     if (!r->err || r->uncertain || (r->error && strcmp(r->error, "file_not_found") == 0)) {
         wait_share(u); /* in doubt, files.info knows */
-    } else if (err_retryable(r->err) || r->err->kind == ERR_CONFIG) {
-        end(u, NULL, r->err);
+    } else if (is_about_files(r)) {
+        leave_all_out(u, words_of(r->error ? r->error : "Slack refused it"));
     } else {
-        log_warn("slack_files_refused", KV_S("txn", u->j->txn), KV_S("error", r->error ? r->error : ""));
-        end(u, "", NULL); /* the words still go */
+        end(u, NULL, r->err);
     }
 }
 
@@ -231,10 +272,10 @@ static void on_url(void *ud, const struct slack_reply *r)
     struct upload *u = ud;
     const char *url = json_str_or(r->body, "upload_url", NULL), *id = json_str_or(r->body, "file_id", NULL);
     u->call = NULL;
-    if (r->err && (err_retryable(r->err) || r->err->kind == ERR_CONFIG)) {
+    if (r->err && !is_about_files(r)) {
         end(u, NULL, r->err);
     } else if (r->err || !url || !id) {
-        leave_out(u, r->error ? r->error : "Slack gives no address for it");
+        leave_out(u, r->error ? words_of(r->error) : "Slack gives no address for it");
     } else {
         free(u->file_id);
         u->file_id = xstrdup(id);
