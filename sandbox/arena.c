@@ -3,7 +3,12 @@
 #include <sys/mman.h>
 #include "raw.h"
 
-enum { LARGE = 2 << 20, ROOM = 512 << 20, LOWEST_ERROR = 4096 };
+enum {
+    LARGE = 2 << 20,
+    ROOM = 512 << 20,
+    LOWEST_ERROR = 4096,
+    POPULATE_WRITE = 23, /* of madvise */
+};
 
 struct arenas { /* PyObjectArenaAllocator */
     void *ctx;
@@ -20,6 +25,8 @@ struct spare {
 
 static char *room, *next, *end;
 static struct spare *spares;
+static struct arena_piece hot[ARENA_HOT_MAX];
+static uint32_t hot_n;
 
 static void *map(size_t n, long more, long *error)
 {
@@ -81,4 +88,16 @@ void arena_settle(void)
     if (last < end)
         (void)raw2(__NR_munmap, last, end - last);
     end = last;
+}
+
+void arena_know_hot(const struct arena_piece *pieces, uint32_t n)
+{
+    for (hot_n = 0; hot_n < n && hot_n < ARENA_HOT_MAX; hot_n++)
+        hot[hot_n] = pieces[hot_n];
+}
+
+void arena_touch_hot(void)
+{
+    for (uint32_t i = 0; i < hot_n; i++)
+        (void)raw3(__NR_madvise, hot[i].at, hot[i].n, POPULATE_WRITE);
 }

@@ -7,9 +7,20 @@
  * make large pages of it. What a session changes is still copied by 4 KiB. */
 #ifndef ARENA_H
 #define ARENA_H
+#include <stdint.h>
 
 /* In the zygote, before anything is imported. 0, or -errno: then all stays as it is. */
 int arena_begin(void);
 /* When all is imported: what was not taken goes back to the kernel; from here on CPython gets its memory one by one again. */
 void arena_settle(void);
+
+/* Pages that every cell writes to, and that would be copied one by one while somebody waits for its answer. Known once in the
+ * zygote, since what is forked from it has all at the same addresses; kept up to ARENA_HOT_MAX pieces. */
+enum { ARENA_HOT_MAX = 1024 };
+struct arena_piece {
+    uint64_t at, n; /* bytes, whole pages */
+};
+void arena_know_hot(const struct arena_piece *pieces, uint32_t n);
+/* After a fork, when nobody waits: has them copied now. Not before Linux 5.14; then it does nothing. */
+void arena_touch_hot(void);
 #endif

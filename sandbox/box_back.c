@@ -16,16 +16,6 @@ static void refuse(struct box_session *s, const char *why)
     box_answer(s, &a);
 }
 
-/* What is there dies while the copy is being woken: both take their milliseconds. No process of a box's own can be outside of
- * the group that is killed; if it is not empty in time, the long way is gone after all. */
-static void hurry(struct box_session *s, struct box_copy *copy)
-{
-    box_group_kill(&s->group);
-    box_request_died(s);
-    s->hurried = true;
-    box_head_wake(s, copy, !s->check);
-}
-
 void box_back_begin(struct box_session *s)
 {
     struct box_request *r = &s->request;
@@ -47,8 +37,8 @@ void box_back_begin(struct box_session *s)
     }
     r->cause = BOX_CAUSE_BACK;
     struct box_copy *copy = box_copy_find(s, r->back_to);
-    if (copy && r->fd < 0 && box_group_can_kill(&s->group)) /* a folder that comes along is for between the two heads */
-        hurry(s, copy);
+    if (copy && box_session_can_hurry(s)) /* a folder that comes along is for between the two heads */
+        box_session_hurry(s, copy);
     else
         box_session_sweep(s);
 }

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -21,9 +22,9 @@
 enum {
     FILE_MAX = 64 << 10,
     CPU_PERIOD_US = 100000,
-    PRIMER_STEP_MS = 5,
-    PRIMER_STEPS = 20,
-    EMPTY_TRIES = 60,
+    PRIMER_STEP_MS = 4,
+    PRIMER_STEPS = 25,
+    PRIMED_MS = 3, /* since its last move was through */
     FREEZE_TRIES = 40,     /* of 100 us, and growing */
     INIT_BYTES = 32 << 20, /* what the session's group may hold beyond run: init, page tables of what starts */
 };
@@ -198,7 +199,11 @@ static void open_v1(struct box_cgroups *c, const char *cgroup, const char *mount
 
 /* ---- the helper ---- */
 
-static _Noreturn void primer_main(int orders, int procs)
+struct box_primer {
+    _Atomic int64_t moved_ms;
+};
+
+static _Noreturn void primer_main(struct box_primer *p, int orders, int procs)
 {
     char some[64];
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -216,6 +221,7 @@ static _Noreturn void primer_main(int orders, int procs)
         left--;
         ssize_t n = write(1, "0", 1);
         (void)n; /* refused in v2, where inner nodes have no processes; but only after the wait */
+        p->moved_ms = time_mono_ms();
     }
 }
 
@@ -224,12 +230,14 @@ static void start_primer(struct box_cgroups *c)
     int orders[2];
     autofree char *path = xasprintf("%s/cgroup.procs", c->part[BOX_CG_MEMORY]);
     autoclose int procs = open(path, O_WRONLY | O_CLOEXEC);
-    if (procs < 0 || pipe2(orders, O_CLOEXEC | O_NONBLOCK) < 0)
+    void *page = mmap(NULL, sizeof *c->primed, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (procs < 0 || page == MAP_FAILED || pipe2(orders, O_CLOEXEC | O_NONBLOCK) < 0)
         return;
     (void)fcntl(orders[0], F_SETFL, 0);
+    c->primed = page;
     c->primer = fork();
     if (c->primer == 0)
-        primer_main(orders[0], procs);
+        primer_main(c->primed, orders[0], procs);
     (void)close(orders[0]);
     c->primer_fd = orders[1];
 }
@@ -240,6 +248,11 @@ void box_cgroups_prime(const struct box_cgroups *c)
     (void)n; /* full: it has orders enough; gone: moves take longer */
 }
 
+bool box_cgroups_is_primed(const struct box_cgroups *c)
+{
+    return c->primer <= 0 || time_mono_ms() <= c->primed->moved_ms + PRIMED_MS;
+}
+
 static void stop_primer(struct box_cgroups *c)
 {
     if (c->primer <= 0)
@@ -247,6 +260,7 @@ static void stop_primer(struct box_cgroups *c)
     (void)close(c->primer_fd);
     (void)kill(c->primer, SIGKILL);
     (void)waitpid(c->primer, NULL, 0);
+    (void)munmap(c->primed, sizeof *c->primed);
     c->primer = 0;
 }
 
@@ -433,23 +447,11 @@ bool box_group_can_kill(const struct box_group *g)
     return path && access(path, W_OK) == 0;
 }
 
-/* Step number i of a short wait. */
-static void pause_briefly(int i)
-{
-    const struct timespec pause = { .tv_nsec = 10000L * (i + 1) };
-    (void)nanosleep(&pause, NULL);
-}
-
 bool box_group_is_empty(const struct box_group *g)
 {
     autofree char *dir = folder(g, BOX_CG_UNIFIED, RUN);
-    for (int i = 0; dir && i < EMPTY_TRIES; i++) {
-        autofree char *text = get(dir, "cgroup.events");
-        if (box_cgroup_value(text, "populated", 1) == 0)
-            return true;
-        pause_briefly(i);
-    }
-    return false;
+    autofree char *text = dir ? get(dir, "cgroup.events") : NULL;
+    return text && box_cgroup_value(text, "populated", 1) == 0;
 }
 
 /* ---- freezing ---- */
@@ -460,6 +462,13 @@ static enum box_cgroup_part freezing(const struct box_group *g)
     if (g->all->part[BOX_CG_UNIFIED])
         return BOX_CG_UNIFIED;
     return g->all->part[BOX_CG_FREEZER] ? BOX_CG_FREEZER : BOX_CG_PARTS;
+}
+
+/* Step number i of a short wait. */
+static void pause_briefly(int i)
+{
+    const struct timespec pause = { .tv_nsec = 10000L * (i + 1) };
+    (void)nanosleep(&pause, NULL);
 }
 
 static bool stands_still(const char *dir, bool v2)

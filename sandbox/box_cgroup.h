@@ -24,6 +24,7 @@ struct box_cgroups {
     char why[160];            /* NONE: what is missing */
     pid_t primer;             /* see box_cgroups_prime(); 0: none */
     int primer_fd;
+    struct box_primer *primed; /* shared with it */
 };
 void box_cgroups_open(struct box_cgroups *c);
 void box_cgroups_close(struct box_cgroups *c);
@@ -32,6 +33,8 @@ void box_cgroups_close(struct box_cgroups *c);
  * itself, from where it is to there, and takes the wait upon it, and again for the next 100 ms. Other writes to control groups
  * wait for its first move, too: do them before. Returns at once. */
 void box_cgroups_prime(const struct box_cgroups *c);
+/* A move would be quick now. What can wait a moment for that looks every millisecond, and needs to have primed. */
+bool box_cgroups_is_primed(const struct box_cgroups *c);
 
 struct box_group_limits {
     uint64_t memory_bytes;
@@ -59,7 +62,7 @@ must_check int box_group_run(const struct box_group *g, pid_t pid, struct err *e
 void box_group_kill(const struct box_group *g);
 /* The kernel ends all of run for sure, without a walk over its processes. */
 bool box_group_can_kill(const struct box_group *g);
-/* After that: has all of run ended? Waits for it, some milliseconds at most. */
+/* After that: has all of run ended? */
 bool box_group_is_empty(const struct box_group *g);
 /* Stop or go on with all of run. Waits a few milliseconds at most for it to stand still; false: it does not. */
 bool box_group_freeze(const struct box_group *g, bool frozen);

@@ -15,6 +15,7 @@ enum {
     LOOK_MS = 1000, /* between two looks at the machine's memory */
     SHORT_LOOK_MS = 50,
     COPY_MS = 2000,
+    PRIMED_MS = 50, /* then the move takes what it takes */
     HEAD_MS =
         6000, /* more for the head: a busy machine must not cost it, and what it kills in its own way takes time */
 };
@@ -270,11 +271,11 @@ static int park(struct box_session *s, struct box_copy *c, pid_t pid, struct err
     return threads == 1 ? 0 : err_set(e, ERR_SANDBOX, "it has %d threads", threads);
 }
 
-static void parked(struct box_session *s, pid_t pid)
+static void parked(struct box_session *s)
 {
     struct err e;
     struct box_copy *c = take(s->coming), *same = box_copy_find(s, c->place.cell);
-    if (park(s, c, pid, &e) < 0) {
+    if (park(s, c, c->reported, &e) < 0) {
         log_warn("box_copy_refused", KV_I("session", s->id), KV_I("cell", c->place.cell), KV_E(&e));
         copy_free(c);
     } else {
@@ -318,8 +319,9 @@ static void on_copy(void *ud, uint32_t events)
         return;
     if (got != BOX_RECV_FRAME)
         box_loop_want(c->src, 0); /* its end is told by its pidfd, if it has reported */
-    if (c == s->coming && got == BOX_RECV_FRAME && msg.head.type == BOX_PARKED) {
-        parked(s, msg.pid);
+    if (c == s->coming && got == BOX_RECV_FRAME && msg.head.type == BOX_PARKED && c->reported == 0) {
+        c->reported = msg.pid;
+        box_copy_tick(s, time_mono_ms());
     } else if (c == s->coming) {
         box_copy_give_up(s);
         if (s->head_is_back)
@@ -350,7 +352,8 @@ void box_copy_begin(struct box_session *s)
     s->coming = c;
     s->head_is_back = false;
     s->copy_us = box_now_us();
-    box_session_enter(s, BOX_ST_COPY, time_mono_ms() + COPY_MS);
+    s->copy_ms = time_mono_ms();
+    box_session_enter(s, BOX_ST_COPY, s->copy_ms + COPY_MS);
     box_cgroups_prime(&s->keeper->cgroups);
     const struct box_frame ask = { .type = BOX_COPY, .session = s->id };
     box_send_fds(&s->head.link, &ask, NULL, &theirs, 1);
@@ -382,7 +385,7 @@ void box_copy_give_up(struct box_session *s)
 }
 
 /* A hook of the person's hangs: in the copy, which it costs, or in the head itself. */
-void box_copy_late(struct box_session *s)
+static void late(struct box_session *s)
 {
     bool first = s->coming != NULL;
     log_warn("box_copy_late", KV_I("session", s->id), KV_I("cell", s->at.cell), KV_I("head_is_back", s->head_is_back));
@@ -394,6 +397,19 @@ void box_copy_late(struct box_session *s)
         s->due_ms = time_mono_ms() + HEAD_MS;
     } else {
         box_session_sweep(s);
+    }
+}
+
+void box_copy_tick(struct box_session *s, int64_t now_ms)
+{
+    if (!s->coming || s->coming->reported == 0) {
+        if (now_ms >= s->due_ms)
+            late(s);
+    } else if (now_ms < s->copy_ms + PRIMED_MS && !box_cgroups_is_primed(&s->keeper->cgroups)) {
+        s->due_ms = now_ms + 1;
+    } else {
+        s->due_ms = s->copy_ms + COPY_MS;
+        parked(s);
     }
 }
 
@@ -412,7 +428,9 @@ void box_copy_wake(struct box_copy *c, const int theirs[3], bool tell)
 
 void box_copy_woken(struct box_session *s)
 {
-    copy_rest(take(s->waking));
+    struct box_copy *c = take(s->waking);
+    if (c)
+        copy_rest(c);
 }
 
 void box_copy_failed(struct box_session *s, const char *why)

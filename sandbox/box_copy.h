@@ -21,6 +21,7 @@ struct box_copy {
     bool pinned;      /* goes after all that are not */
     uint32_t awake;   /* heads that it was asked for and is not done with; 0: it sleeps */
     pid_t pid, inner; /* on the host; in the box. 0: has not reported yet */
+    pid_t reported;   /* waits to go to its group, which is to be quick (box_cgroups_prime) */
     int pidfd;
     struct box_link link;
     struct box_source *src, *end_src;
@@ -30,8 +31,8 @@ struct box_copy {
 void box_copy_begin(struct box_session *s);
 /* It forked, or could not: it is ready for the next request. */
 void box_copy_head_is_back(struct box_session *s, const struct box_msg *msg);
-/* The copy, or the head with it, took too long. */
-void box_copy_late(struct box_session *s);
+/* COPY: it may go to its group now, or it took too long, or the head with it. */
+void box_copy_tick(struct box_session *s, int64_t now_ms);
 /* A sweep begins: what has not reported yet is in its way. */
 void box_copy_give_up(struct box_session *s);
 
@@ -46,7 +47,7 @@ void box_copy_list(const struct box_session *s, char *out, size_t n);
 
 /* theirs: control, stdout, stderr of the head to be; borrowed. tell: its HELLO says what is gone. */
 void box_copy_wake(struct box_copy *c, const int theirs[3], bool tell);
-/* Its head is there, and in its own group. */
+/* Its head is there, and in its own group, or on its way out; does nothing when none was woken. */
 void box_copy_woken(struct box_session *s);
 /* The one that was being woken did not become a head: it goes, and the next is tried. */
 void box_copy_failed(struct box_session *s, const char *why);

@@ -18,12 +18,26 @@ enum {
     ZYGOTE_MS = 60000,    /* for another zygote to be warm */
     WAKE_MS = 5000,       /* two forks of what may be gigabytes, and a probe of a library */
     CHANNEL_END_MS = 500, /* from the end of a head's channel to its own end */
+    ENTER_STEP_MS = 1,
+    PRIMED_MS = 50,   /* then the move takes what it takes */
+    EMPTY_MS = 10000, /* of processes that were killed: they may hold gigabytes */
     FRAMES_A_ROUND = 64,  /* of one head, before others get their turn */
 };
 
-void box_head_close(struct box_session *s)
+static struct box_head no_head(uint32_t generation)
 {
-    struct box_head *h = &s->head;
+    return (struct box_head){
+        .pidfd = -1,
+        .generation = generation,
+        .ended = true,
+        .link = BOX_LINK_INIT,
+        .pipe = { -1, -1 },
+        .claim.body = STR_INIT(BOX_CLAIM_MAX),
+    };
+}
+
+static void head_clear(struct box_head *h)
+{
     box_loop_drop(&h->src);
     box_link_close(&h->link);
     for (int i = 0; i < 2; i++) {
@@ -34,26 +48,65 @@ void box_head_close(struct box_session *s)
     if (h->pidfd >= 0)
         (void)close(h->pidfd);
     box_part_clear(&h->claim);
-    *h = (struct box_head){
-        .pidfd = -1,
-        .generation = h->generation,
-        .ended = true,
-        .link = BOX_LINK_INIT,
-        .pipe = { -1, -1 },
-        .claim.body = STR_INIT(BOX_CLAIM_MAX),
-    };
+}
+
+void box_head_close(struct box_session *s)
+{
+    head_clear(&s->head);
+    s->head = no_head(s->head.generation);
 }
 
 /* ---- what it says ---- */
 
-/* What only the outside can do, before the first byte of a person's may come. */
+/* What only the outside can see. */
 static int take_in(struct box_session *s, pid_t pid, struct err *e)
 {
     s->head.pid = pid;
     s->head.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (s->head.pidfd < 0)
         return err_set(e, ERR_SANDBOX, "the interpreter ended at once");
-    return box_limit_audit(pid, e) < 0 || box_group_run(&s->group, pid, e) < 0 ? -1 : box_limit_oom(pid, true, e);
+    return box_limit_audit(pid, e);
+}
+
+static void begin_to_enter(struct box_session *s)
+{
+    s->enter_ms = time_mono_ms();
+    box_session_enter(s, BOX_ST_ENTER, s->enter_ms);
+}
+
+/* What only the outside can do, before the first byte of a person's may come. */
+static void entered(struct box_session *s)
+{
+    struct err e;
+    if (box_group_run(&s->group, s->head.pid, &e) < 0 || box_limit_oom(s->head.pid, true, &e) < 0) {
+        if (s->waking)
+            box_copy_failed(s, e.msg);
+        else
+            box_session_give_up(s, e.msg);
+        return;
+    }
+    box_session_enter(s, BOX_ST_IDLE, INT64_MAX);
+    if (s->waking)
+        box_copy_woken(s); /* it may go now: its place is known */
+    if (s->pooled)
+        box_send(&s->head.link, BOX_REHEARSE, 0, 0, NULL, 0);
+    box_session_opened(s);
+    box_request_begin(s);
+}
+
+void box_head_enter(struct box_session *s)
+{
+    const int64_t waited_ms = time_mono_ms() - s->enter_ms;
+    bool empty = !s->hurried || box_group_is_empty(&s->group);
+    if (!empty && waited_ms >= EMPTY_MS) {
+        log_warn("box_run_stays", KV_I("session", s->id));
+        box_session_sweep(s); /* and then once more */
+    } else if (!empty || (waited_ms < PRIMED_MS && !box_cgroups_is_primed(&s->keeper->cgroups))) {
+        s->due_ms = time_mono_ms() + ENTER_STEP_MS;
+    } else {
+        s->hurried = false;
+        entered(s);
+    }
 }
 
 static void head_ready(struct box_session *s, pid_t pid)
@@ -63,13 +116,12 @@ static void head_ready(struct box_session *s, pid_t pid)
         box_session_give_up(s, e.msg);
         return;
     }
-    box_session_enter(s, BOX_ST_IDLE, INT64_MAX);
+    begin_to_enter(s);
     box_zygotes_proved(s->keeper, s->head.zygote);
-    if (s->pooled)
-        box_send(&s->head.link, BOX_REHEARSE, 0, 0, NULL, 0);
     box_session_opened(s);
     box_request_revived(s, NULL);
-    box_request_begin(s);
+    if (s->state == BOX_ST_ENTER)
+        box_head_enter(s);
 }
 
 /* From here on init tells how it ends: it is init's child, not the zygote's. */
@@ -88,26 +140,19 @@ static void head_woken(struct box_session *s, const struct box_msg *msg)
         box_copy_failed(s, "somebody else spoke for it");
         return;
     }
-    if (s->hurried && !box_group_is_empty(&s->group)) {
-        log_warn("box_run_stays", KV_I("session", s->id));
-        s->waking = NULL;
-        box_session_sweep(s); /* and then once more */
-        return;
-    }
-    s->hurried = false;
     s->head.inner = box_limit_inner_pid(msg->pid);
     if (take_in(s, msg->pid, &e) < 0) {
         box_copy_failed(s, e.msg);
         return;
     }
     watch_by_init(s);
-    box_session_enter(s, BOX_ST_IDLE, INT64_MAX);
+    begin_to_enter(s);
     log_info("box_woken", KV_I("session", s->id), KV_I("cell", copy->place.cell),
              KV_I("took_us", box_now_us() - s->wake_us));
     box_request_woken_claim(s, msg);
     box_request_revived(s, copy);
-    box_copy_woken(s); /* it may go now: its place is known */
-    box_request_begin(s);
+    if (s->state == BOX_ST_ENTER)
+        box_head_enter(s);
 }
 
 void box_head_broke_rule(struct box_session *s, const char *what)
@@ -123,7 +168,7 @@ void box_head_broke_rule(struct box_session *s, const char *what)
     }
     s->request.cause = BOX_CAUSE_PROTOCOL;
     (void)snprintf(s->request.why, sizeof s->request.why, "protocol: %s", what);
-    box_session_sweep(s);
+    box_session_end_run(s);
 }
 
 static void claim_frame(struct box_session *s, const struct box_msg *msg)
@@ -267,20 +312,32 @@ void box_head_fork(struct box_session *s)
         box_session_enter(s, BOX_ST_FORK, time_mono_ms() + ZYGOTE_MS);
 }
 
+/* What is left of the one before lives on in *before, without being heard. */
+static void new_head(struct box_session *s, struct box_head *before)
+{
+    *before = s->head;
+    box_loop_drop(&before->src);
+    for (int i = 0; i < 2; i++)
+        box_loop_drop(&before->pipe_src[i]);
+    s->head = no_head(before->generation + 1);
+}
+
+/* The end of its channel is the end of a head, and that takes the processor: the copy comes first. */
 void box_head_wake(struct box_session *s, struct box_copy *copy, bool tell)
 {
     struct err e;
+    struct box_head before;
     int theirs[3] = { -1, -1, -1 };
-    box_head_close(s);
-    if (head_channels(s, theirs, &e) < 0) {
-        close_all(theirs);
-        box_session_give_up(s, e.msg);
-        return;
+    new_head(s, &before);
+    int r = head_channels(s, theirs, &e);
+    if (r == 0) {
+        s->waking = copy;
+        s->wake_us = box_now_us();
+        box_session_enter(s, BOX_ST_WAKE, time_mono_ms() + WAKE_MS);
+        box_copy_wake(copy, theirs, tell);
     }
-    s->head.generation++;
-    s->waking = copy;
-    s->wake_us = box_now_us();
-    box_session_enter(s, BOX_ST_WAKE, time_mono_ms() + WAKE_MS);
-    box_copy_wake(copy, theirs, tell);
     close_all(theirs);
+    head_clear(&before);
+    if (r < 0)
+        box_session_give_up(s, e.msg);
 }

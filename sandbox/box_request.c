@@ -255,7 +255,7 @@ void box_request_tick(struct box_session *s, int64_t now_ms)
     }
     int64_t left = r->timeout_ms - elapsed_ms(r);
     if (watch(s) || (left <= 0 && r->cause != BOX_CAUSE_NONE))
-        box_session_sweep(s);
+        box_session_end_run(s);
     else if (left <= 0)
         box_request_interrupt(s, BOX_CAUSE_TIMEOUT);
     else
@@ -300,7 +300,7 @@ void box_request_output(struct box_session *s, int stream)
     (void)read_pipe(s, stream);
     if (s->request.printed_bytes > BOX_FLOOD_MAX && s->request.cause != BOX_CAUSE_FLOOD) {
         s->request.cause = BOX_CAUSE_FLOOD;
-        box_session_sweep(s);
+        box_session_end_run(s);
     }
     box_keeper_flush(s->keeper);
 }

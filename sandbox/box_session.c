@@ -30,20 +30,21 @@ enum {
 };
 
 static const int64_t MIB = 1 << 20;
-static const char *const state_names[BOX_STATES] = { "build", "fork",  "idle", "run",  "put",
-                                                     "copy",  "sweep", "wake", "close" };
+static const char *const state_names[BOX_STATES] = { "build", "fork",  "idle", "run",   "put",
+                                                     "copy",  "sweep", "wake", "enter", "close" };
 
 static const uint16_t may_follow[BOX_STATES] = {
     /* all else is a bug here */
     [BOX_ST_BUILD] = 1 << BOX_ST_FORK | 1 << BOX_ST_CLOSE,
-    [BOX_ST_FORK] = 1 << BOX_ST_FORK | 1 << BOX_ST_IDLE | 1 << BOX_ST_CLOSE,
+    [BOX_ST_FORK] = 1 << BOX_ST_FORK | 1 << BOX_ST_ENTER | 1 << BOX_ST_CLOSE,
     [BOX_ST_IDLE] =
         1 << BOX_ST_RUN | 1 << BOX_ST_PUT | 1 << BOX_ST_COPY | 1 << BOX_ST_SWEEP | 1 << BOX_ST_WAKE | 1 << BOX_ST_CLOSE,
-    [BOX_ST_RUN] = 1 << BOX_ST_IDLE | 1 << BOX_ST_SWEEP | 1 << BOX_ST_CLOSE,
+    [BOX_ST_RUN] = 1 << BOX_ST_IDLE | 1 << BOX_ST_SWEEP | 1 << BOX_ST_WAKE | 1 << BOX_ST_CLOSE,
     [BOX_ST_PUT] = 1 << BOX_ST_IDLE | 1 << BOX_ST_SWEEP | 1 << BOX_ST_CLOSE,
     [BOX_ST_COPY] = 1 << BOX_ST_IDLE | 1 << BOX_ST_SWEEP | 1 << BOX_ST_CLOSE,
     [BOX_ST_SWEEP] = 1 << BOX_ST_FORK | 1 << BOX_ST_WAKE | 1 << BOX_ST_CLOSE,
-    [BOX_ST_WAKE] = 1 << BOX_ST_IDLE | 1 << BOX_ST_SWEEP | 1 << BOX_ST_CLOSE,
+    [BOX_ST_WAKE] = 1 << BOX_ST_ENTER | 1 << BOX_ST_SWEEP | 1 << BOX_ST_CLOSE,
+    [BOX_ST_ENTER] = 1 << BOX_ST_IDLE | 1 << BOX_ST_SWEEP | 1 << BOX_ST_CLOSE,
     [BOX_ST_CLOSE] = 0,
 };
 
@@ -104,12 +105,23 @@ void box_session_mend_folder(const struct box_session *s)
 
 /* ---- the end of a head ---- */
 
+/* The head is not yet where others are killed. What freezes and can't kill would keep it. */
+static void leave_at_the_door(struct box_session *s)
+{
+    box_limit_signal(s->head.pidfd, SIGKILL);
+    if (box_group_can_kill(&s->group))
+        box_copy_woken(s);
+    s->waking = NULL;
+}
+
 void box_session_sweep(struct box_session *s)
 {
     uint32_t spare[BOX_COPIES_MAX];
     if (s->state == BOX_ST_SWEEP || s->state == BOX_ST_CLOSE)
         return;
     box_copy_give_up(s);
+    if (s->state == BOX_ST_ENTER)
+        leave_at_the_door(s);
     s->swept = s->hurried = false;
     box_session_enter(s, BOX_ST_SWEEP, time_mono_ms() + SWEEP_MS);
     if (s->head.src)
@@ -118,6 +130,29 @@ void box_session_sweep(struct box_session *s)
     box_cgroups_prime(&s->keeper->cgroups);
     size_t n = box_copies_inner(s, spare, countof(spare));
     box_send(&s->init.channel, BOX_SWEEP, s->id, 0, spare, n * sizeof *spare);
+}
+
+bool box_session_can_hurry(const struct box_session *s)
+{
+    bool may = may_follow[s->state] >> BOX_ST_WAKE & 1;
+    return may && s->request.fd < 0 && box_group_can_kill(&s->group);
+}
+
+/* What is there dies while the copy is being woken: both take their milliseconds. No process of a box's own can be outside of
+ * the group that is killed, and what has its SIGKILL runs nothing more of its own. Going back has nothing to learn of what dies, and
+ * the copy gets the processor first. */
+void box_session_hurry(struct box_session *s, struct box_copy *copy)
+{
+    bool goes_back = s->request.cause == BOX_CAUSE_BACK;
+    box_copy_give_up(s);
+    if (!goes_back)
+        box_group_kill(&s->group);
+    box_request_died(s);
+    s->hurried = true;
+    s->vain = 0;
+    box_head_wake(s, copy, s->request.started && !s->check);
+    if (goes_back)
+        box_group_kill(&s->group);
 }
 
 /* Going back comes with files of its own; the copies wait elsewhere (copies.py). */
@@ -152,12 +187,22 @@ static void sweep_check(struct box_session *s)
         box_head_fork(s);
 }
 
+void box_session_end_run(struct box_session *s)
+{
+    struct box_copy *copy = s->request.started ? box_request_copy(s) : NULL;
+    bool roomy = !s->head.ended || !WIFSIGNALED(s->head.status) || WTERMSIG(s->head.status) != SIGKILL;
+    if (copy && roomy && box_session_can_hurry(s))
+        box_session_hurry(s, copy);
+    else
+        box_session_sweep(s);
+}
+
 static void head_ended(struct box_session *s, int status)
 {
     s->head.ended = true;
     s->head.status = status;
     s->head.outer = 0;
-    if (s->pooled && s->state == BOX_ST_IDLE) { /* nobody's: another takes its place */
+    if (s->pooled && (s->state == BOX_ST_IDLE || s->state == BOX_ST_ENTER)) { /* nobody's: another takes its place */
         box_session_give_up(s, "it ended while it waited");
         return;
     }
@@ -166,7 +211,8 @@ static void head_ended(struct box_session *s, int status)
     case BOX_ST_PUT: s->died_idle = true; break; /* the sweep waits for the file */
     case BOX_ST_IDLE:
     case BOX_ST_RUN:
-    case BOX_ST_COPY: box_session_sweep(s); break;
+    case BOX_ST_COPY: box_session_end_run(s); break;
+    case BOX_ST_ENTER: box_session_sweep(s); break;
     case BOX_ST_SWEEP: sweep_check(s); break;
     case BOX_ST_WAKE:
     case BOX_ST_BUILD:
@@ -563,7 +609,7 @@ void box_session_tick(struct box_session *s, int64_t now_ms)
     if (now_ms < s->due_ms)
         return;
     if (s->head.hung_up &&
-        (s->state == BOX_ST_IDLE || s->state == BOX_ST_RUN || s->state == BOX_ST_PUT || s->state == BOX_ST_COPY)) {
+        (may_follow[s->state] >> BOX_ST_SWEEP & 1) && s->state != BOX_ST_WAKE) {
         box_head_broke_rule(s, "it closed its channel");
         return;
     }
@@ -572,7 +618,8 @@ void box_session_tick(struct box_session *s, int64_t now_ms)
     case BOX_ST_FORK: box_session_give_up(s, "the box took too long to start"); break;
     case BOX_ST_RUN:
     case BOX_ST_PUT: box_request_tick(s, now_ms); break;
-    case BOX_ST_COPY: box_copy_late(s); break;
+    case BOX_ST_COPY: box_copy_tick(s, now_ms); break;
+    case BOX_ST_ENTER: box_head_enter(s); break;
     case BOX_ST_WAKE: box_copy_failed(s, "it took too long"); break;
     case BOX_ST_SWEEP: box_session_give_up(s, "processes that can't be killed"); break;
     case BOX_ST_CLOSE:

@@ -3,13 +3,15 @@
  *   BUILD   the box's init is being made          FORK   a head is on its way        IDLE  the head waits
  *   RUN     the head has a request                PUT    a file is copied in         COPY  the head leaves a copy
  *   SWEEP   all but init and copies is killed     WAKE   a copy becomes the head     CLOSE init is killed, and so the box
+ *   ENTER   the head is there, and the answer that waited for it out; it goes into its group
  *
  * After a cell, when its answer is out: IDLE -> COPY -> IDLE; what is asked meanwhile waits for that. Everything that ends a
  * head goes through SWEEP: whatever the head started dies, the verdict is made from what the kernel says, and the newest copy
  * is woken; if that fails, SWEEP again and the next one. With none left a new head is forked into the same namespaces. Files
- * stay in every case. Going back is the same way on purpose, or, where the kernel ends a group by itself, a shorter one: IDLE ->
- * WAKE, while what was there dies. The answer goes out when the new head is there, since only then
- * it is known what is left of the variables. */
+ * stay in every case. Where the kernel ends a group by itself there is a shorter way: WAKE, while what was there dies. Going back
+ * is the same on purpose. The answer goes out when the new head is there, since only then it is known what is left of the
+ * variables. What takes longer than that and nobody has to wait for is ENTER's: the last of its predecessors' processes has to be
+ * gone, and moving it to be quick (box_cgroups_prime). No request begins before. */
 #ifndef BOX_SESSION_H
 #define BOX_SESSION_H
 #include "box_collect.h"
@@ -25,6 +27,7 @@ enum box_state {
     BOX_ST_COPY,
     BOX_ST_SWEEP,
     BOX_ST_WAKE,
+    BOX_ST_ENTER,
     BOX_ST_CLOSE,
     BOX_STATES,
 };
@@ -139,13 +142,13 @@ struct box_session {
     struct box_copy *waking; /* one of copies */
     uint32_t copy_n, copy_max, copies_made;
     bool head_is_back; /* from the forks of COPY */
-    int64_t copy_us, wake_us;
+    int64_t copy_us, copy_ms, wake_us, enter_ms;
 
     int64_t opened_us, closed_ms;
     bool opening;     /* BOX_OPEN is not answered yet */
     bool closing;     /* BOX_CLOSE wants an answer */
     bool swept;       /* init has said that nothing is left */
-    bool hurried;     /* WAKE began before that */
+    bool hurried;     /* WAKE began while what was there died */
     bool died_idle;   /* the head ended while no request ran */
     uint32_t vain;    /* heads in a row that ended while nobody asked for anything */
     const char *left; /* since then, what is left of the variables: the next answer says so; NULL: told */
@@ -189,6 +192,12 @@ void box_session_enter(struct box_session *s, enum box_state state, int64_t due_
 must_check int box_session_mount(struct box_session *s, int files_fd, struct err *e);
 /* Kill all but init and copies; then a verdict and another head. */
 void box_session_sweep(struct box_session *s);
+/* The same for a head that ended or has to: the short way where there is one. After a SIGKILL, which often is want of memory, there is
+ * none: what died has to make room first. */
+void box_session_end_run(struct box_session *s);
+/* The short way: copy becomes the head. */
+bool box_session_can_hurry(const struct box_session *s);
+void box_session_hurry(struct box_session *s, struct box_copy *copy);
 /* The box can't go on: whoever waits is told, and it is taken down. */
 void box_session_give_up(struct box_session *s, const char *why);
 
@@ -198,6 +207,8 @@ void box_head_fork(struct box_session *s); /* from a zygote, at once or when the
 void box_head_ask(struct box_session *s);  /* now there is one */
 /* From a copy. tell: what is gone is told by its HELLO, since a request waits for that. */
 void box_head_wake(struct box_session *s, struct box_copy *copy, bool tell);
+/* ENTER: can it go into its group now? */
+void box_head_enter(struct box_session *s);
 /* It said what no head says. */
 void box_head_broke_rule(struct box_session *s, const char *what);
 

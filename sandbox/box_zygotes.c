@@ -97,7 +97,8 @@ static void hello(struct box_zygote *z, const struct box_msg *msg)
         log_warn("zygote_hello", KV_E(&e));
     k->landlock = (int)json_int_or(v, "landlock", 0);
     log_info("zygote_ready", KV_I("number", z->number), KV_S("python", json_str_or(v, "python", "?")),
-             KV_I("threads", json_int_or(v, "threads", 0)), KV_I("data_bytes", json_int_or(v, "data_bytes", 0)));
+             KV_I("threads", json_int_or(v, "threads", 0)), KV_I("data_bytes", json_int_or(v, "data_bytes", 0)),
+             KV_I("hot_pages", json_int_or(v, "hot_pages", 0)));
     struct box_zygote *before = k->zygotes.now;
     k->zygotes.now = z;
     k->zygotes.next = NULL;

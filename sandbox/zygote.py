@@ -77,16 +77,17 @@ class Zygote:
 
         kernel.preload()
         arenas.arena_settle()
-        kernel.enlarge_pages()
         self.kernel = kernel
         gc.collect()
         gc.freeze()  # a collection in a head must not copy what they all share
+        self.hot_pages = kernel.settle_memory()
 
     def hello(self):
         about = {
             "python": sys.version.split()[0],
             "landlock": self.lock.lock_landlock_abi(),
             "threads": len(os.listdir("/proc/self/task")),
+            "hot_pages": self.hot_pages,
             "data_bytes": int(status(["VmData"])["VmData"].split()[0]) << 10,
         }
         self.channel.send(frame(BOX_HELLO, 0, 0, json.dumps(about).encode()))

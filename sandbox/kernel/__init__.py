@@ -5,6 +5,7 @@ that session's cells until its channel is closed. Which module does what:
 
   frames, gate, streams, mend    the channel; interrupts; stdout and stderr; what is put right after a cell
   copies, copies_gone, copies_mend   what the head leaves behind after a cell, and how that becomes the head
+  settle, hot                    memory that sessions share, and what of it is copied ahead
   head, ops, cell                the loop; requests besides cells; what belongs to the running cell
   shell, transforms, magics      IPython, embedded; what cells may contain besides Python
   audit, audit_rules             risky calls in a cell's code, named before it runs: a hint
@@ -26,11 +27,12 @@ def preload() -> None:
     warmup.preload()
 
 
-def enlarge_pages() -> None:
-    """In the zygote, last: forks become quicker."""
-    from . import settle
+def settle_memory() -> int:
+    """In the zygote, last: forks become quicker, and cells after them. -> pages that are copied ahead"""
+    from . import hot, settle
 
     settle.enlarge_pages()
+    return hot.learn()
 
 
 def serve(sock_fd: int, data_dir: str = "/mnt/data", session: int = 0, hello: dict | None = None) -> None:

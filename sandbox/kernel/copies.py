@@ -22,7 +22,7 @@ import time
 import warnings
 from collections.abc import Callable
 
-from . import copies_gone, copies_mend, frames
+from . import copies_gone, copies_mend, frames, hot
 from .folder import Folder
 from .streams import Streams
 
@@ -164,6 +164,7 @@ class Copies:
             why = type(error).__name__
         if collecting:
             _gc_on()
+        hot.touch()
         if not woken:
             _close(fd)
             self._channel.send(frames.COPIED, request.request, frames.encode({"why": why}))

@@ -12,8 +12,9 @@ their handlers are the person's code too, and may raise.
 
 import builtins
 import signal
+from _signal import pthread_sigmask  # signal's own makes an enum of each signal that was blocked: half of a small cell
 from collections.abc import Callable
-from signal import SIG_BLOCK, SIG_UNBLOCK, SIGINT, getsignal, pthread_sigmask
+from signal import SIG_BLOCK, SIG_UNBLOCK, SIGINT, getsignal
 
 __builtins__ = dict(vars(builtins))
 

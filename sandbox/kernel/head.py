@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 import numpy
 
-from . import audit, errors, frames, ops
+from . import audit, errors, frames, hot, ops
 from .cell import Cell, current
 from .copies import Copies
 from .figures import figures
@@ -54,6 +54,7 @@ class Head:
 
     def serve(self) -> None:
         self._gate.install()
+        hot.touch()
         while True:
             self._wait()
             request = self._channel.receive()

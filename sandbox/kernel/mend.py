@@ -8,6 +8,7 @@ own (added builtins, a tracer, a profiler, timers) stays.
 
 import builtins
 import sys
+from operator import is_ as _is
 
 from .gate import Gate
 from .streams import Streams
@@ -26,6 +27,7 @@ class Mender:
         self._gate, self._streams = gate, streams
         self._module = builtins.__dict__
         self._builtins = {k: v for k, v in self._module.items() if k not in _COME_AND_GO}
+        self._names, self._values = tuple(self._builtins), tuple(self._builtins.values())
         self._tracers = (None, None)
 
     def before_cell(self) -> None:
@@ -56,6 +58,8 @@ class Mender:
 
     def _mend_builtins(self) -> list[str]:
         module, changed = self._module, []
+        if all(map(_is, self._values, map(module.get, self._names))):
+            return changed
         for name, value in self._builtins.items():
             if module.get(name, self) is not value:
                 module[name] = value
