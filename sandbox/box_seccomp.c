@@ -30,7 +30,7 @@ static const char *const allowed[] = {
     "fallocate fadvise64 fsync fdatasync sync_file_range msync flock dup dup2 dup3 pipe pipe2 statfs fstatfs umask",
     "copy_file_range listxattr llistxattr flistxattr getxattr lgetxattr fgetxattr",
     /* memory */
-    "mmap munmap mprotect mremap madvise brk membarrier memfd_create",
+    "munmap mprotect mremap madvise brk membarrier",
     /* signals and timers; who may be signalled: guards below, uids, Landlock */
     "rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigtimedwait rt_sigsuspend rt_sigqueueinfo sigaltstack",
     "kill tgkill tkill signalfd4 pause alarm setitimer getitimer restart_syscall eventfd2",
@@ -76,6 +76,8 @@ struct filtered {
 
 static const struct filtered filtered[] = {
     { "renameat2", 1, { { 4, 4, 0 } } }, /* without RENAME_WHITEOUT, which makes a device */
+    { "mmap", 1, { { 3, 0x40000, 0 } } }, /* without MAP_HUGETLB: huge pages are the host's, and no group of a box's counts them */
+    { "memfd_create", 1, { { 1, 4, 0 } } }, /* without MFD_HUGETLB: the same */
     { "clone", 1, { { 0, (uint64_t)CLONE_REFUSED, 0 } } },
     { "socket", 1, { IS(0, 1) } }, /* AF_UNIX */
     { "socketpair", 1, { IS(0, 1) } },
@@ -171,6 +173,11 @@ static const struct {
     { SYS_rt_sigqueueinfo, 0, (uint32_t)-1 },
     { SYS_getsockopt, 2, 77 }, /* SO_PEERPIDFD: of a head's channel, a handle of the keeper */
     { SYS_setsockopt, 2, 76 }, /* SO_PASSPIDFD: the same with the keeper's next word */
+    { SYS_setsockopt, 2, 26 }, /* SO_ATTACH_FILTER: programs for the kernel's compiler */
+    { SYS_setsockopt, 2, 51 }, /* SO_ATTACH_REUSEPORT_CBPF */
+    { SYS_madvise, 2, 12 },    /* MADV_MERGEABLE: pages in common with other sessions tell by their time */
+    { SYS_madvise, 2, 100 },   /* MADV_HWPOISON */
+    { SYS_madvise, 2, 101 },   /* MADV_SOFT_OFFLINE */
 };
 
 /* All else is EPERM, among it: mount umount2 pivot_root chroot unshare setns ptrace process_vm_* kcmp keyctl add_key

@@ -13,6 +13,7 @@ from attacks.world import IDENTITIES, Attacked
 
 TOOLS = catalogue.tools()
 LOST = ("lost", "rolled_back")
+SPOILT = ("interpreter", "poison")  # a new interpreter after each
 
 
 class Programs(Attacked):
@@ -61,9 +62,9 @@ class Programs(Attacked):
             self.assertEqual((a.verdict, a.error), ("ok", None), a)
             cls.armed = True
         a = self.box.cell(p.code, timeout_ms=int(p.options.get("timeout", 30000)), grace_ms=200)
-        cls.armed = a.state == "kept" and p.kind != "interpreter" and "reset" not in p.options
+        cls.armed = a.state == "kept" and p.kind not in SPOILT and "reset" not in p.options
         self.judge(p, a)
-        if p.kind == "interpreter" or "reset" in p.options:
+        if p.kind in SPOILT or "reset" in p.options:
             self.assertVerdict(self.box.reset(), "ok")
         self.answers()
         self.unharmed()

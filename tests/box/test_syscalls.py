@@ -136,7 +136,9 @@ def arguments(policy):
     tries += [(nr["fcntl"], (0, command)) for command in [*range(48), *range(1020, 1050)]]
     high = [(n, (a | 1 << 32, b)) if n not in (nr["ioctl"], nr["fcntl"]) else (n, (a, b | 1 << 32)) for n, (a, b) in tries]
     options = [(nr[name], (0, 1, option)) for name in ("getsockopt", "setsockopt") for option in range(70, 85)]
-    return tries + high + options
+    memory = [(nr["mmap"], (0, 4096, 3, 0x22 | 1 << bit, -1 & 0xFFFFFFFF)) for bit in (14, 15, 16, 17, 18, 20)]
+    memory += [(nr["memfd_create"], (0, 1 << bit)) for bit in range(5)] + [(nr["madvise"], (0, 0, advice)) for advice in (0, 4, 12, 21, 100, 101)]
+    return tries + high + options + memory
 
 
 @for_each_user

@@ -151,7 +151,22 @@ static void no_whiteout_and_no_handle_of_a_peer(void **state)
     }
     for (uint64_t option = 0; option < 100; option++) {
         assert_int_equal(answer_at(SYS_getsockopt, 2, option), option == 77 ? NO(EPERM) : ALLOW);
-        assert_int_equal(answer_at(SYS_setsockopt, 2, HIGH(option)), option == 76 ? NO(EPERM) : ALLOW);
+        const bool refused = option == 76 || option == 26 || option == 51; /* and no programs for sockets */
+        assert_int_equal(answer_at(SYS_setsockopt, 2, HIGH(option)), refused ? NO(EPERM) : ALLOW);
+    }
+}
+
+static void no_memory_that_is_the_hosts_or_shared_by_content(void **state)
+{
+    (void)state;
+    for (unsigned bit = 0; bit < 32; bit++) {
+        const uint64_t flag = 1ULL << bit;
+        assert_int_equal(answer_at(SYS_mmap, 3, HIGH(flag | 2)), bit == 18 ? NO(EPERM) : ALLOW); /* HUGETLB */
+        assert_int_equal(answer_at(SYS_memfd_create, 1, HIGH(flag)), bit == 2 ? NO(EPERM) : ALLOW);
+    }
+    for (uint64_t advice = 0; advice < 128; advice++) {
+        const bool refused = advice == 12 || advice == 100 || advice == 101; /* MERGEABLE, HWPOISON, SOFT_OFFLINE */
+        assert_int_equal(answer_at(SYS_madvise, 2, HIGH(advice)), refused ? NO(EPERM) : ALLOW);
     }
 }
 
@@ -344,6 +359,7 @@ int main(void)
         cmocka_unit_test(other_architectures_are_killed),
         cmocka_unit_test(everyday_calls_pass),
         cmocka_unit_test(no_whiteout_and_no_handle_of_a_peer),
+        cmocka_unit_test(no_memory_that_is_the_hosts_or_shared_by_content),
         cmocka_unit_test(what_is_newer_than_us_is_unknown),
         cmocka_unit_test(calls_that_libraries_probe_are_unknown),
         cmocka_unit_test(known_and_refused),
