@@ -81,6 +81,7 @@
     X("matrix",   "reply",            STR,    matrix_reply,       "thread",  "in rooms of many, an answer starts a thread, or stands in the room: thread, room") \
     X("matrix",   "msgtype",          STR,    matrix_msgtype,     "text",    "answers as text, or as notice: other bots ignore those") \
     X("matrix",   "progress",         STR,    matrix_progress,    "edits",   "typing: only the typing notice; edits: after a while also a line that is edited") \
+    X("matrix",   "room_settings",    BOOL, matrix_room_settings, "yes",   "moderators of a room may say by its state how the bot behaves there (docs/matrix.md)") \
     X("matrix",   "e2ee",             STR,    matrix_e2ee,        "on",      "encrypted rooms: on; off: they are not answered; required: others are not answered") \
     X("matrix",   "recipients",       STR,    matrix_recipients,  "signed",  "whose devices can read the bot: all, signed (by their owner; people without an identity too), verified") \
     X("matrix",   "senders",          STR,    matrix_senders,     "all",     "whose devices are answered: all, signed, verified") \

@@ -32,14 +32,33 @@ static int verify_words(struct json *j, const struct cli_list *w)
     return CLI_OK;
 }
 
+static int room_words(struct json *j, const struct cli_list *w)
+{
+    autojson struct json *set = json_new_object();
+    if (w->n < 2)
+        return cli_usage("room takes a room's id, and KEY=WORD as often as you like");
+    json_set_str(j, "room", w->at[1]);
+    for (size_t i = 2; i < w->n; i++) {
+        const char *equals = strchr(w->at[i], '=');
+        if (!equals || equals == w->at[i])
+            return cli_usage("room: %s is not KEY=WORD", w->at[i]);
+        autofree char *key = xstrndup(w->at[i], (size_t)(equals - w->at[i]));
+        json_set_str(set, key, equals + 1);
+    }
+    json_set(j, "set", take(set));
+    return CLI_OK;
+}
+
 static int read_words(struct json *j, const struct cli_list *w)
 {
     static const char *const plain[] = { "login", "status", "logout", "recovery" };
     if (!w->n)
-        return cli_usage("matrix takes a word: login, status, verify, recovery, rotate, leave or logout");
+        return cli_usage("matrix takes a word: login, status, verify, recovery, room, rotate, leave or logout");
     json_set_str(j, "do", strcmp(w->at[0], "login") == 0 ? "status" : w->at[0]);
     if (strcmp(w->at[0], "verify") == 0)
         return verify_words(j, w);
+    if (strcmp(w->at[0], "room") == 0)
+        return room_words(j, w);
     if (strcmp(w->at[0], "rotate") == 0 || strcmp(w->at[0], "leave") == 0) {
         if (w->n != 2)
             return cli_usage("%s takes a room's id", w->at[0]);

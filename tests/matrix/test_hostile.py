@@ -62,6 +62,20 @@ class Refused(Case):
         self.fake.ask("one?")
         self.said("larger than this server takes")
 
+    def test_s16_a_text_beyond_the_servers_limit_is_halved_until_it_fits(self) -> None:
+        """Not a word is lost or said twice, also when it is killed between two pieces."""
+        words = [f"w{i:04}" for i in range(3000)]
+        self.fake.on("PUT", "/send/", lambda h, b: h.reply(413, {"errcode": "M_TOO_LARGE"}) if len(b) > 6000 else False)
+        bot = self.bot({"text": "\n\n".join(" ".join(words[i:i + 50]) for i in range(0, 3000, 50))}, progress="typing")
+        self.fake.ask("one?")
+        self.fake.until(lambda: len(self.fake.sent) >= 2)
+        bot.kill()
+        bot.start()
+        self.said("w2999")
+        said = " ".join(self.fake.texts()).split()
+        self.assertEqual([w for w in said if w in set(words)], words)
+        bot.logged("matrix_halved")
+
     def test_a_thread_that_can_not_be_is_left_out(self) -> None:
         no = {"errcode": "M_UNKNOWN", "error": "Cannot start threads from an event with a relation"}
         self.fake.on("PUT", "/send/", lambda h, b: h.reply(400, no) if "m.thread" in b.decode() else False)

@@ -146,6 +146,54 @@ static void leave(struct chat *c, const struct json *request, matrix_control_fn 
     finish(done, ud, rc, &e);
 }
 
+/* ---- one room ---- */
+
+static int set_all(struct room *r, const struct json *set, struct err *e)
+{
+    for (const struct json *x = json_first(set); x; x = json_next(x)) {
+        const char *word = json_text(x);
+        if (!word || (*word && !matrix_room_setting_ok(json_key(x), word)))
+            return err_set(e, ERR_DATA, "%.40s=%.40s is no setting of a room", json_key(x), word ? word : "?");
+    }
+    if (!r->ours)
+        r->ours = json_new_object();
+    for (const struct json *x = json_first(set); x; x = json_next(x))
+        json_set_str(r->ours, json_key(x), *json_text(x) ? json_text(x) : NULL);
+    return matrix_room_keep(r, e);
+}
+
+static struct json *describe(const struct room *r)
+{
+    struct json *j = json_new_object();
+    const struct conf *c = r->chat->conf;
+    json_set_str(j, "room", r->id);
+    json_set_bool(j, "joined", r->joined);
+    json_set_bool(j, "encrypted", r->encrypted);
+    json_set_bool(j, "direct", matrix_room_is_direct(r));
+    json_set_bool(j, "may_write", r->joined && !r->gone && !matrix_room_mute(r));
+    json_set_int(j, "members", r->members);
+    json_set_str(j, "invited_by", r->inviter);
+    json_set_str(j, "replaced_by", r->successor);
+    json_set_str(j, "require_mention", matrix_room_setting(r, "require_mention", c->matrix_mention));
+    json_set_str(j, "reply", matrix_room_setting(r, "reply", c->matrix_reply));
+    json_set_str(j, "msgtype", matrix_room_setting(r, "msgtype", c->matrix_msgtype));
+    json_set_str(j, "progress", matrix_room_setting(r, "progress", c->matrix_progress));
+    return j;
+}
+
+static void room(struct chat *c, const struct json *request, matrix_control_fn *done, void *ud)
+{
+    struct err e = { 0 };
+    const struct json *set = json_get(request, "set");
+    struct room *r = matrix_room_find(c, json_str_or(request, "room", ""));
+    if (!r)
+        reply_error(done, ud, "no such room");
+    else if (json_len(set) && set_all(r, set, &e) < 0)
+        finish(done, ud, -1, &e);
+    else
+        reply(done, ud, describe(r));
+}
+
 /* ---- logging out ---- */
 
 struct logout {
@@ -214,7 +262,7 @@ static const struct {
     void (*fn)(struct chat *c, const struct json *request, matrix_control_fn *done, void *ud);
     bool needs_crypto;
 } commands[] = {
-    { "leave", leave, false },  { "logout", logout, false }, { "recovery", recovery, true },
+    { "leave", leave, false },  { "logout", logout, false }, { "recovery", recovery, true }, { "room", room, false },
     { "rotate", rotate, true }, { "status", status, false }, { "verify", verify, true },
 };
 

@@ -4,7 +4,8 @@
  * One request, one answer, each a JSON object on a line. {"do": "status"}; {"do": "verify"} lists who verifies us by emoji, with "txn"
  * and "match": true or false it says whether they are the same; {"do": "verify", "user": ID, "trust": true or false} takes a
  * user's identity for right without; {"do": "recovery"} shows the recovery key once, {"do": "recovery", "taken": true} forgets it;
- * {"do": "rotate", "room": ID}; {"do": "leave", "room": ID}; {"do": "logout"} ends the session on the server and forgets its device. The
+ * {"do": "rotate", "room": ID}; {"do": "leave", "room": ID}; {"do": "room", "room": ID, "set": {KEY: WORD}} says what is
+ * known of a room, after it was told how to behave there (WORD "": as configured); {"do": "logout"} ends the session on the server and forgets its device. The
  * answer has "error" when it did not work. */
 #ifndef MATRIX_CONTROL_H
 #define MATRIX_CONTROL_H

@@ -33,8 +33,9 @@ void gap_free_all(struct chat *c)
         gap_free(c->inbox->gaps);
 }
 
-bool inbox_wants(const struct chat *c, const struct json *event, bool joined)
+bool inbox_wants(const struct room *r, const struct json *event, bool joined)
 {
+    const struct chat *c = r->chat;
     static const char *const types[] = { "m.room.message", "m.room.encrypted", "m.reaction", "m.room.redaction" };
     const char *type = json_str_or(event, "type", ""), *sender = json_str_or(event, "sender", "");
     const char *was = json_str_or(json_get(event, "unsigned"), "membership", NULL);
@@ -44,7 +45,7 @@ bool inbox_wants(const struct chat *c, const struct json *event, bool joined)
         return false;
     for (size_t i = 0; i < countof(types); i++)
         if (strcmp(type, types[i]) == 0)
-            return true;
+            return !gate_is_chatter(r, event);
     return strncmp(type, "m.key.verification.", strlen("m.key.verification.")) == 0;
 }
 
@@ -59,7 +60,7 @@ static int keep_page(struct gap *g, const struct json *body, bool last, struct e
         matrix_room_state(g->row->room, x, &changed);
         if (matrix_e2ee_state(g->row->room, x, e) < 0)
             return -1;
-        if (inbox_wants(g->c, x, true) && inbox_insert(g->c, g->row, ++g->found, x, e) < 0)
+        if (inbox_wants(g->row->room, x, true) && inbox_insert(g->c, g->row, ++g->found, x, e) < 0)
             return -1;
     }
     if (changed && matrix_room_keep(g->row->room, e) < 0)

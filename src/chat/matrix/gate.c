@@ -36,10 +36,25 @@ static void add_fetch(struct work *w, const char *event)
         w->fetch[w->fetch_n++] = xstrdup(event);
 }
 
-static bool needs_mention(const struct work *w)
+static bool needs_mention(const struct room *r, bool direct)
 {
-    const char *rule = w->c->conf->matrix_mention;
-    return strcmp(rule, "always") == 0 || (strcmp(rule, "groups") == 0 && !w->direct);
+    const char *rule = matrix_room_setting(r, "require_mention", r->chat->conf->matrix_mention);
+    return strcmp(rule, "always") == 0 || (strcmp(rule, "groups") == 0 && !direct);
+}
+
+static bool in_threads(const struct room *r)
+{
+    return strcmp(matrix_room_setting(r, "reply", r->chat->conf->matrix_reply), "thread") == 0;
+}
+
+bool gate_is_chatter(const struct room *r, const struct json *event)
+{
+    const struct mx_self self = self_of(r->chat);
+    const struct json *content = json_get(event, "content");
+    return !r->encrypted && r->chat->display_name && strcmp(json_str_or(event, "type", ""), "m.room.message") == 0 &&
+           json_type(content) == JSON_OBJECT && !json_get(content, "m.relates_to") &&
+           mx_msgtype(content) != MX_VERIFICATION && needs_mention(r, matrix_room_is_direct(r)) &&
+           !mx_is_mentioned(content, &self);
 }
 
 /* ---- messages ---- */
@@ -48,7 +63,7 @@ static bool needs_mention(const struct work *w)
 static char *own_thread(const struct work *w)
 {
     const bool can_be_root = w->relation.type == MX_NO_RELATION;
-    return !w->direct && can_be_root && strcmp(w->c->conf->matrix_reply, "thread") == 0 ? xstrdup(w->ev.id) : NULL;
+    return !w->direct && can_be_root && in_threads(w->row->room) ? xstrdup(w->ev.id) : NULL;
 }
 
 /* *quoted: what a person replied to, when that is known. */
@@ -81,9 +96,10 @@ static int decide_message(struct work *w, struct err *e)
     w->mentioned = mx_is_mentioned(w->content, &self);
     if (find_thread(w, &ours, &quoted, e) < 0)
         return -1;
-    if (!w->mentioned && needs_mention(w) && (!ours || mx_mentions_others(w->content)))
+    const bool needs = needs_mention(w->row->room, w->direct);
+    if (!w->mentioned && needs && (!ours || mx_mentions_others(w->content)))
         return 0;
-    if (!needs_mention(w) && !w->direct)
+    if (!needs && !w->direct)
         w->mentioned = true;
     w->text = mx_text(w->content, &self, w->relation.reply_to != NULL);
     work_add_source(w, w->content);
@@ -116,7 +132,7 @@ static int decide_edit(struct work *w, struct err *e)
     w->about = xstrdup(w->relation.target);
     if (found)
         w->thread = was.thread ? xstrdup(was.thread) : NULL;
-    else if (!w->direct && strcmp(w->c->conf->matrix_reply, "thread") == 0)
+    else if (!w->direct && in_threads(w->row->room))
         w->thread = xstrdup(w->relation.target);
     w->mentioned = true;
     w->text = mx_text(content, &self, false);

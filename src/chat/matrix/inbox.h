@@ -52,7 +52,9 @@ void inbox_unpark(struct chat *c, const char *room);
 void gap_free_all(struct chat *c);
 void gap_start(struct chat *c, struct row *row, struct json *take_row);
 /* Also says what a row of its own is worth: messages and what changes them, by others, since we are in the room. */
-bool inbox_wants(const struct chat *c, const struct json *event, bool joined);
+bool inbox_wants(const struct room *r, const struct json *event, bool joined);
+/* gate.c: certainly not for us, whatever else is known; needs no row. */
+bool gate_is_chatter(const struct room *r, const struct json *event);
 /* A row right behind `after`, within a batch; shown to the pump by inbox_show(). */
 must_check int inbox_insert(struct chat *c, const struct row *after, int number, const struct json *event,
                             struct err *e);

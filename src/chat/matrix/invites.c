@@ -6,7 +6,11 @@
 #include "log.h"
 #include "matrix.h"
 
-enum { TRIES_MAX = 16 };
+enum {
+    TRIES_MAX = 16,
+    HOUR_MS = 3600000,
+    INVITES_MAX = 20, /* by one person within an hour */
+};
 
 static int64_t wait_ms(int n)
 {
@@ -19,6 +23,32 @@ static void keep(struct room *r)
     struct err e = { 0 };
     if (matrix_room_keep(r, &e) < 0)
         log_error("matrix_room_not_kept", KV_S("room", r->id), KV_E(&e));
+}
+
+/* ---- the account's list of direct rooms: other clients of it, and a new data_dir, go by that ---- */
+
+static void on_listed(void *ud, const struct api_answer *a)
+{
+    (void)ud;
+    if (a->err.kind != ERR_NONE)
+        log_warn("matrix_direct_not_listed", KV_E(&a->err));
+}
+
+static void list_direct(struct room *r)
+{
+    struct chat *c = r->chat;
+    if (!r->direct || !r->inviter || matrix_is_in_direct(c, r->id))
+        return;
+    struct json *all = json_type(c->direct) == JSON_OBJECT ? json_dup(c->direct) : json_new_object();
+    const struct json *had = json_get(all, r->inviter);
+    struct json *rooms = json_type(had) == JSON_ARRAY ? json_dup(had) : json_new_array();
+    json_push(rooms, json_new_string(r->id));
+    json_set(all, r->inviter, rooms);
+    json_free(c->direct);
+    c->direct = all;
+    autofree char *user = mx_escape(c->login.user);
+    autofree char *path = xasprintf("/_matrix/client/v3/user/%s/account_data/m.direct", user);
+    api_start(c->api, &(struct api_request){ .method = "PUT", .path = path, .body = all }, on_listed, c);
 }
 
 /* ---- joining ---- */
@@ -49,6 +79,7 @@ static void on_joined(void *ud, const struct api_answer *a)
         r->joined = true;
         r->tries = 0;
         keep(r);
+        list_direct(r);
         return;
     }
     const bool hopeless = strcmp(a->errcode, "M_UNSUPPORTED_ROOM_VERSION") == 0 ||
@@ -134,6 +165,17 @@ static bool succeeds_ours(const struct chat *c, const char *room)
     return false;
 }
 
+static bool is_flood(const struct room *asked)
+{
+    const struct chat *c = asked->chat;
+    const int64_t now = loop_now_ms(c->loop);
+    int n = 0;
+    for (const struct room *r = c->rooms; r; r = r->next)
+        n += r != asked && r->asked_ms && now - r->asked_ms < HOUR_MS && r->inviter && asked->inviter &&
+             strcmp(r->inviter, asked->inviter) == 0;
+    return n >= INVITES_MAX;
+}
+
 static const char *refusal(const struct room *r, const struct json *create)
 {
     const struct chat *c = r->chat;
@@ -149,7 +191,7 @@ static const char *refusal(const struct room *r, const struct json *create)
         return "not allowed";
     if (strcmp(c->conf->matrix_autojoin, "allowed") == 0 && !mx_matches(c->conf->matrix_inviters, r->inviter))
         return "you are not on the list of people I may talk to";
-    return NULL;
+    return is_flood(r) ? "too many invitations at once: try again in an hour" : NULL;
 }
 
 void matrix_invite(struct room *r, const struct json *invite)
@@ -164,6 +206,7 @@ void matrix_invite(struct room *r, const struct json *invite)
     const char *no = refusal(r, state_of(events, "m.room.create", ""));
     log_info("matrix_invited", KV_S("room", r->id), KV_S("by", sender), KV_S("declined", no ? no : ""));
     r->invited = !no;
+    r->asked_ms = loop_now_ms(r->chat->loop);
     if (no)
         matrix_room_leave(r, no);
 }
@@ -183,6 +226,8 @@ void matrix_invites_resume(struct chat *c)
 void matrix_room_follow(struct room *r)
 {
     struct room *next = r->successor ? matrix_room(r->chat, r->successor) : NULL;
+    if (next && next->joined)
+        matrix_room_inherit(next, r);
     if (!next || next->joined || next->joining || next->timer)
         return;
     if (!next->inviter && r->inviter)

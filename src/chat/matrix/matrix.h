@@ -32,9 +32,15 @@ struct room {
     bool only_joined;                        /* invited people may not read */
     bool asking;                             /* for its members */
     bool gone;                               /* replaced by another: nothing is sent any more */
+    bool creator;                            /* we made it, and that counts for more than its levels */
+    bool told_mute;                          /* somebody, that we may not write there */
     int64_t members;                         /* joined and invited, from the summary; 0: not known */
+    int64_t service;                         /* bots and bridges among them, beside us */
+    int64_t mute;                            /* what its levels don't let us do */
+    int64_t asked_ms;                        /* loop time of its invitation in this life; 0: none */
     char *history;                           /* visibility of its past, as the server calls it; NULL: not said */
-    char *inviter, *successor;               /* may be NULL */
+    char *inviter, *successor, *predecessor; /* may be NULL */
+    struct json *ours, *theirs;              /* settings by the operator, by its moderators; NULL: none */
     int tries;                               /* of joining */
     loop_timer timer;
     struct chat *chat;
@@ -50,6 +56,14 @@ struct login {
     bool up;      /* whoami agreed */
     bool renewed; /* the token came from a refresh in this life */
     struct device_grant *grant;
+};
+
+struct mark {                      /* caught_up.c */
+    bool known;                    /* the server was asked */
+    int64_t from_ms;               /* Unix time of what is new to a first sync; 0: nothing is */
+    int64_t newest_ms, written_ms; /* Unix time of events */
+    int64_t due_ms;                /* loop time */
+    loop_timer timer;
 };
 
 struct inbox;
@@ -75,8 +89,10 @@ struct chat {
     char *since, *display_name; /* since NULL: first sync */
     uint64_t seq;               /* of the next pending event */
     int64_t upload_max;         /* 0: not known */
-    int sync_tries;
+    int sync_tries, quick;      /* quick: empty responses in a row that came at once */
+    int64_t asked_ms;           /* loop time of the last request */
     loop_timer sync_timer;
+    struct mark mark;
     bool syncing, dead;
     int64_t good_sync_ms; /* loop time */
     bool legacy_media;    /* no authenticated media here */
@@ -106,9 +122,18 @@ must_check int matrix_rooms_load(struct chat *c, struct err *e);
 void matrix_rooms_free(struct chat *c);
 must_check int matrix_room_keep(struct room *r, struct err *e);
 bool matrix_room_is_direct(const struct room *r);
+bool matrix_is_in_direct(const struct chat *c, const char *room); /* the account's list says so */
 /* State events in order; *changed is set when the row must be kept. */
 void matrix_room_state(struct room *r, const struct json *event, bool *changed);
 void matrix_room_summary(struct room *r, const struct json *joined, bool *changed);
+/* ---- room_rules.c: state that says what we may and should do ---- */
+void matrix_room_rules(struct room *r, const struct json *event, bool *changed);
+bool matrix_room_mute(const struct room *r); /* we may not say anything there */
+bool matrix_room_may_react(const struct room *r);
+/* The operator's word, else the moderators', else the configuration's. Keys and words as there. */
+const char *matrix_room_setting(const struct room *r, const char *key, const char *otherwise);
+bool matrix_room_setting_ok(const char *key, const char *word);
+void matrix_room_inherit(struct room *r, const struct room *old); /* r replaces it */
 /* ---- invites.c ---- */
 void matrix_invite(struct room *r, const struct json *invite);
 void matrix_room_join(struct room *r);
@@ -136,7 +161,15 @@ void matrix_control_close(struct chat *c);
 
 /* ---- sync.c ---- */
 void matrix_sync_start(struct chat *c);
+void matrix_sync_later(struct chat *c, int64_t ms); /* the next request */
 bool matrix_is_ignored(const struct chat *c, const char *user);
+
+/* ---- caught_up.c: how far we were, kept with the account ---- */
+void matrix_mark_read(struct chat *c); /* ends in matrix_sync_later() */
+/* An event of a first response that was said since, and is not answered in these events. */
+bool matrix_mark_missed(const struct chat *c, const struct json *event, const struct json *events);
+void matrix_mark_seen(struct chat *c, const struct json *event);
+void matrix_mark_pump(struct chat *c); /* after a batch: written now, or within a minute */
 
 /* ---- inbox.c: what people said, from the kept row to on_event() ---- */
 void matrix_inbox_open(struct chat *c);

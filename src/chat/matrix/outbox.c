@@ -69,7 +69,11 @@ static const char *cannot_send(const struct job *job)
 {
     if (job->room->gone)
         return "the room was replaced";
-    return job->failed || !job->room->joined ? "we are not in the room" : NULL;
+    if (job->failed || !job->room->joined)
+        return "we are not in the room";
+    return matrix_room_mute(job->room) && !job->messages[job->at].type && job->messages[job->at].content
+               ? "its moderators let us write nothing there"
+               : NULL;
 }
 
 /* One thing: true when something happened that may have changed the list. */
@@ -174,6 +178,7 @@ int matrix_post(struct chat *c, const struct chat_post *p, matrix_done_fn *done,
     struct job *job = job_new(c, p);
     if (sent_load(job, e) < 0 || job_fill(job, p, OUT_TEXT_MAX, e) < 0)
         return give_up(job);
+    job_pass_pieces(job);
     job->done = done;
     job->ud = ud;
     if (c->login.up && p->type != CHAT_AMEND)

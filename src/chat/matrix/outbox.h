@@ -12,7 +12,8 @@ enum {
     OUT_MESSAGES_MAX = 64, /* of one job */
     OUT_TEXT_MAX =
         32000, /* bytes of a text's content as JSON: people read parts of 16 kB; servers take 64 KiB, an edit has it twice */
-    OUT_PARTS_MAX = 4, /* an answer that needs more is attached as a file */
+    OUT_PARTS_MAX = 4,   /* an answer that needs more is attached as a file */
+    OUT_TEXT_MIN = 1000, /* a server that does not take this takes nothing */
 };
 
 /* One event to be sent. */
@@ -24,7 +25,10 @@ struct message {
     char *path, *name;    /* of a file to be uploaded first, else NULL */
     int fd;               /* of a file without a name of its own, to which path leads; 0: none */
     bool text;            /* part of the answer's text: can be amended */
-    bool bare;            /* sent again without its relation */
+    struct markup *doc;   /* of a text: what `content` says */
+    struct markup *rest;  /* comes behind it in pieces of its own: the server found the whole too large; else NULL */
+    size_t limit; /* of such a piece; 0: the whole */
+    bool bare;    /* sent again without its relation */
 };
 
 struct job {
@@ -35,7 +39,9 @@ struct job {
     char *txn, *thread, *reply_to;
     struct message *messages;
     size_t n, at;
-    struct json *sent;     /* what is kept: {"at", "events": [of texts], "mxc" or "file" of the message at `at`} */
+    struct json *
+        sent; /* what is kept: {"at", "events": [of texts], "mxc" or "file" of the message at `at`, "cuts": [limits of the
+                            * pieces of it that are sent]} */
     struct attach *attach; /* of the file on its way */
     bool durable, busy, failed;
     int tries;
@@ -61,6 +67,12 @@ must_check int job_fill(struct job *job, const struct chat_post *p, size_t text_
 void message_clear(struct message *m);
 /* A word in place of what could not be sent. */
 void job_replace_with_words(struct job *job, const char *words);
+/* The message at job->at in smaller pieces, of which the first is its content now; false: it is no text, or small already. */
+bool job_halve(struct job *job);
+/* The next piece becomes its content; false: there is none. */
+bool job_next_piece(struct job *job);
+/* Pieces that an earlier life sent are passed over. */
+void job_pass_pieces(struct job *job);
 
 /* ---- pace.c: the account's limit ---- */
 /* May a message be sent now? Else *wait_ms says when to ask again. */
@@ -75,6 +87,7 @@ must_check int sent_keep(struct job *job, struct err *e);
 must_check int sent_message(struct job *job, const struct message *m, const char *event, struct err *e);
 char *sent_txn(const struct job *job); /* of the message at job->at; the caller frees */
 /* 1: m->sealed is there; 0: keys are on their way; -1: never, or the store. */
+must_check int sent_unseal(const struct job *job, struct err *e); /* what was encrypted of it is not sent */
 must_check int sent_seal(struct message *m, const struct job *job, const char *txn, struct err *e);
 
 /* ---- send.c: the next message of a job that is not busy ---- */

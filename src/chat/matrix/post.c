@@ -10,6 +10,8 @@ void message_clear(struct message *m)
 {
     json_free(m->content);
     json_free(m->sealed);
+    markup_free(m->doc);
+    markup_free(m->rest);
     free(m->type);
     free(m->target);
     free(m->path);
@@ -32,7 +34,8 @@ static const char *msgtype(const struct job *job)
 {
     if (job->type == CHAT_NOTICE || job->type == CHAT_STATUS)
         return "m.notice";
-    return strcmp(job->c->conf->matrix_msgtype, "notice") == 0 ? "m.notice" : "m.text";
+    return strcmp(matrix_room_setting(job->room, "msgtype", job->c->conf->matrix_msgtype), "notice") == 0 ? "m.notice"
+                                                                                                          : "m.text";
 }
 
 /* ---- text ---- */
@@ -85,6 +88,7 @@ static void add_text(struct job *job, const struct markup *part, const char *edi
 {
     struct message *m = add(job);
     m->content = content_text(part, msgtype(job));
+    m->doc = markup_dup(part);
     m->text = true;
     if (!edits)
         return;
@@ -153,19 +157,22 @@ static void add_files(struct job *job, const struct chat_post *p)
 /* ---- relations ---- */
 
 /* A thread's messages belong to its root; in a room of many an answer quotes the question; a direct one needs neither. */
+static void relate_one(const struct job *job, const struct message *m, bool first)
+{
+    if (!m->content || m->target)
+        return;
+    if (job->thread && !m->bare)
+        content_relate(m->content, job->thread, job->reply_to);
+    else if (job->reply_to && !matrix_room_is_direct(job->room) && first && !m->bare)
+        content_relate(m->content, NULL, job->reply_to);
+    if (job->reply_to)
+        json_set_str(m->content, MATRIX_ANSWERS, job->reply_to);
+}
+
 static void relate(struct job *job)
 {
-    for (size_t i = 0; i < job->n; i++) {
-        struct message *m = &job->messages[i];
-        if (!m->content || m->target)
-            continue;
-        if (job->thread)
-            content_relate(m->content, job->thread, job->reply_to);
-        else if (job->reply_to && !matrix_room_is_direct(job->room) && i == 0)
-            content_relate(m->content, NULL, job->reply_to);
-        if (job->reply_to)
-            json_set_str(m->content, MATRIX_ANSWERS, job->reply_to);
-    }
+    for (size_t i = 0; i < job->n; i++)
+        relate_one(job, &job->messages[i], i == 0);
 }
 
 /* The person who asked is called once, by the first message of the answer. */
@@ -230,6 +237,78 @@ static int fill_amend(struct job *job, const struct chat_post *p, struct err *e)
 int job_fill(struct job *job, const struct chat_post *p, size_t text_max, struct err *e)
 {
     return p->type == CHAT_AMEND ? fill_amend(job, p, e) : fill_new(job, p, text_max, e);
+}
+
+/* ---- texts that the server finds too large ---- */
+
+/* The first piece is the message's; an edit stays one, what comes behind it is said anew. */
+static void take_piece(struct job *job, struct message *m)
+{
+    char kind[16];
+    (void)snprintf(kind, sizeof(kind), "%s", msgtype(job));
+    const struct markup_limit limit = { .max = m->limit, .size = content_size, .ud = kind };
+    markup_free(m->doc);
+    m->doc = markup_part(m->rest, &limit);
+    json_free(m->content);
+    json_free(take(m->sealed));
+    m->content = content_text(m->doc, kind);
+    if (m->target)
+        m->content = content_edit(m->content, m->target);
+    relate_one(job, m, false);
+}
+
+/* What is said and what comes behind it, as one again. */
+static void join(struct message *m)
+{
+    struct markup *rest = m->rest;
+    m->rest = take(m->doc);
+    for (struct markup *x; rest && (x = rest->first);) {
+        rest->first = x->next;
+        x->next = NULL;
+        markup_append(m->rest, x);
+    }
+    if (rest)
+        rest->last = NULL;
+    markup_free(rest);
+}
+
+bool job_halve(struct job *job)
+{
+    struct message *m = &job->messages[job->at];
+    char kind[16];
+    (void)snprintf(kind, sizeof(kind), "%s", msgtype(job));
+    const size_t now = m->doc ? content_size(kind, m->doc) : 0;
+    if (now / 2 < OUT_TEXT_MIN)
+        return false;
+    join(m);
+    m->limit = now / 2;
+    take_piece(job, m);
+    return true;
+}
+
+bool job_next_piece(struct job *job)
+{
+    struct message *m = &job->messages[job->at];
+    if (!m->rest || !m->rest->first)
+        return false;
+    free(take(m->target));
+    take_piece(job, m);
+    return true;
+}
+
+void job_pass_pieces(struct job *job)
+{
+    const struct json *cuts = json_get(job->sent, "cuts");
+    struct message *m = job->at < job->n ? &job->messages[job->at] : NULL;
+    if (!m || !m->doc || !json_len(cuts))
+        return;
+    join(m);
+    for (const struct json *x = json_first(cuts); x && m->rest->first; x = json_next(x)) {
+        m->limit = (size_t)json_number(x);
+        take_piece(job, m);
+    }
+    if (!job_next_piece(job)) /* a crash came between the last piece and the word that it was the last */
+        job->at++;
 }
 
 void job_replace_with_words(struct job *job, const char *words)

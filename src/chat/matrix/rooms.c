@@ -39,6 +39,9 @@ void matrix_rooms_free(struct chat *c)
         free(r->history);
         free(r->inviter);
         free(r->successor);
+        free(r->predecessor);
+        json_free(r->ours);
+        json_free(r->theirs);
         free(r);
     }
 }
@@ -62,8 +65,26 @@ int matrix_room_keep(struct room *r, struct err *e)
     json_set_str(j, "history", r->history);
     json_set_str(j, "inviter", r->inviter);
     json_set_str(j, "successor", r->successor);
+    json_set_str(j, "predecessor", r->predecessor);
+    json_set_bool(j, "creator", r->creator);
+    json_set_int(j, "service", r->service);
+    json_set_int(j, "mute", r->mute);
+    json_set(j, "ours", r->ours ? json_dup(r->ours) : NULL);
+    json_set(j, "theirs", r->theirs ? json_dup(r->theirs) : NULL);
     json_print(&text, j);
     return store_keep(r->chat->store, &row, str_peek(&text), text.len, e);
+}
+
+static char *member(const struct json *j, const char *key)
+{
+    const char *text = json_str_or(j, key, NULL);
+    return text ? xstrdup(text) : NULL;
+}
+
+static struct json *object(const struct json *j, const char *key)
+{
+    const struct json *v = json_get(j, key);
+    return json_type(v) == JSON_OBJECT ? json_dup(v) : NULL;
 }
 
 static int load_row(void *ud, const char *key, const char *value, size_t n)
@@ -75,7 +96,6 @@ static int load_row(void *ud, const char *key, const char *value, size_t n)
         return 0;
     }
     struct room *r = matrix_room(ud, key);
-    const char *inviter = json_str_or(j, "inviter", NULL), *successor = json_str_or(j, "successor", NULL);
     r->joined = json_bool_or(j, "joined", false);
     r->invited = json_bool_or(j, "invited", false);
     r->encrypted = json_bool_or(j, "encrypted", false);
@@ -83,10 +103,15 @@ static int load_row(void *ud, const char *key, const char *value, size_t n)
     r->gone = json_bool_or(j, "gone", false);
     r->only_joined = json_bool_or(j, "only_joined", false);
     r->members = json_int_or(j, "members", 0);
-    const char *history = json_str_or(j, "history", NULL);
-    r->history = history ? xstrdup(history) : NULL;
-    r->inviter = inviter ? xstrdup(inviter) : NULL;
-    r->successor = successor ? xstrdup(successor) : NULL;
+    r->creator = json_bool_or(j, "creator", false);
+    r->service = json_int_or(j, "service", 0);
+    r->mute = json_int_or(j, "mute", 0);
+    r->history = member(j, "history");
+    r->inviter = member(j, "inviter");
+    r->successor = member(j, "successor");
+    r->predecessor = member(j, "predecessor");
+    r->ours = object(j, "ours");
+    r->theirs = object(j, "theirs");
     return 0;
 }
 
@@ -98,7 +123,7 @@ int matrix_rooms_load(struct chat *c, struct err *e)
 
 /* ---- what kind of room ---- */
 
-static bool is_in_direct(const struct chat *c, const char *room)
+bool matrix_is_in_direct(const struct chat *c, const char *room)
 {
     for (const struct json *user = json_first(c->direct); user; user = json_next(user))
         for (const struct json *x = json_first(user); x; x = json_next(x))
@@ -110,7 +135,7 @@ static bool is_in_direct(const struct chat *c, const char *room)
 /* Neither two members nor a name make a room direct: somebody must have said so, and nobody else be in it. */
 bool matrix_room_is_direct(const struct room *r)
 {
-    return (r->direct || is_in_direct(r->chat, r->id)) && r->members <= 2;
+    return (r->direct || matrix_is_in_direct(r->chat, r->id)) && r->members - r->service <= 2;
 }
 
 /* ---- state ---- */
@@ -151,6 +176,7 @@ void matrix_room_state(struct room *r, const struct json *event, bool *changed)
     const struct json *content = json_get(event, "content");
     if (!key)
         return;
+    matrix_room_rules(r, event, changed);
     if (strcmp(type, "m.room.encryption") == 0 && !*key && !r->encrypted)
         r->encrypted = *changed = true; /* never back */
     else if (strcmp(type, "m.room.history_visibility") == 0 && !*key)

@@ -23,6 +23,14 @@ void outbox_put(struct chat *c, const struct put *p, api_fn *fn, void *ud)
 
 /* ---- messages ---- */
 
+static bool halve(struct job *job)
+{
+    struct err e = { 0 };
+    if (sent_unseal(job, &e) < 0)
+        log_warn("matrix_sealed_not_forgotten", KV_S("txn", job->txn), KV_E(&e));
+    return job_halve(job);
+}
+
 /* The server refuses; is there another way to say it? */
 static bool another_way(struct job *job, const struct api_answer *a)
 {
@@ -31,6 +39,10 @@ static bool another_way(struct job *job, const struct api_answer *a)
         strcmp(a->errcode, "M_UNKNOWN") == 0) { /* that thread can't be, or is gone */
         m->bare = true;
         json_set(m->content, "m.relates_to", json_new_object());
+        return true;
+    }
+    if (a->status == 413 && m->content && halve(job)) {
+        log_warn("matrix_halved", KV_S("room", job->room->id), KV_S("txn", job->txn), KV_I("bytes", m->limit));
         return true;
     }
     if (a->status == 413 && m->content && !m->target && !m->bare) {
@@ -159,11 +171,16 @@ static void upload(struct job *job, const struct message *m)
 
 /* ---- the next one ---- */
 
+static bool is_reaction(const struct message *m)
+{
+    return m->type && strcmp(m->type, "m.reaction") == 0;
+}
+
 static void put_message(struct job *job, struct message *m)
 {
     struct err e = { 0 };
     autofree char *txn = sent_txn(job);
-    const bool sealed = job->room->encrypted && m->content;
+    const bool sealed = job->room->encrypted && m->content && !is_reaction(m); /* those are always in the clear */
     const int rc = sealed ? sent_seal(m, job, txn, &e) : 1;
     if (rc == 1) {
         const struct put p = { .room = job->room->id,

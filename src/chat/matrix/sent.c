@@ -37,10 +37,12 @@ int sent_load(struct job *job, struct err *e)
 char *sent_txn(const struct job *job)
 {
     const struct message *m = &job->messages[job->at];
-    return xasprintf("%s.%zu%s", job->txn, job->at, m->bare ? "r" : "");
+    const size_t piece = json_len(json_get(job->sent, "cuts"));
+    autofree char *cut = m->limit ? xasprintf(".%zu.%zu", piece, m->limit) : xstrdup("");
+    return xasprintf("%s.%zu%s%s", job->txn, job->at, m->bare ? "r" : "", cut);
 }
 
-static int forget_sealed(const struct job *job, struct err *e)
+int sent_unseal(const struct job *job, struct err *e)
 {
     autofree char *txn = sent_txn(job);
     const struct kept k = { MATRIX_PLATFORM, "sealed", txn };
@@ -48,11 +50,24 @@ static int forget_sealed(const struct job *job, struct err *e)
 }
 
 /* A JSON array grows only while it is built: copied with one more. */
-static void note_event(struct job *job, const char *event)
+static void note(struct job *job, const char *key, struct json *take_value)
 {
-    struct json *events = json_dup(json_get(job->sent, "events"));
-    json_push(events, json_new_string(event));
-    json_set(job->sent, "events", events);
+    const struct json *had = json_get(job->sent, key);
+    struct json *list = json_type(had) == JSON_ARRAY ? json_dup(had) : json_new_array();
+    json_push(list, take_value);
+    json_set(job->sent, key, list);
+}
+
+/* The next piece of the same message, or the next message. */
+static void advance(struct job *job)
+{
+    const struct message *m = &job->messages[job->at];
+    if (m->limit)
+        note(job, "cuts", json_new_number((double)m->limit));
+    if (job_next_piece(job))
+        return;
+    json_set(job->sent, "cuts", NULL);
+    job->at++;
 }
 
 int sent_message(struct job *job, const struct message *m, const char *event, struct err *e)
@@ -62,13 +77,14 @@ int sent_message(struct job *job, const struct message *m, const char *event, st
     if (store_batch_begin(&batch, job->c->store, e) < 0)
         return -1;
     if (m->text && m->content && event && job->type == CHAT_ANSWER)
-        note_event(job, event);
+        note(job, "events", json_new_string(event));
     json_set(job->sent, "mxc", NULL);
     json_set(job->sent, "file", NULL);
-    if (job->durable && forget_sealed(job, e) < 0)
+    if (job->durable && sent_unseal(job, e) < 0)
         return -1;
-    job->at++;
-    if (sent_keep(job, e) < 0 || (event && !m->target && matrix_place_keep(job->c, event, &place, e) < 0))
+    const bool fresh = !m->target;
+    advance(job);
+    if (sent_keep(job, e) < 0 || (event && fresh && matrix_place_keep(job->c, event, &place, e) < 0))
         return -1;
     if (job->thread && matrix_thread_keep(job->c, job->room->id, job->thread, e) < 0)
         return -1;

@@ -273,6 +273,8 @@ void status_post(struct chat *c, const struct chat_post *p)
         s = status_new(c, p);
     type_again(s);
     free(s->wanted);
-    s->wanted = strcmp(c->conf->matrix_progress, "edits") == 0 ? xstrdup(p->markdown) : NULL;
+    s->wanted = strcmp(matrix_room_setting(matrix_room(c, s->room), "progress", c->conf->matrix_progress), "edits") == 0
+                    ? xstrdup(p->markdown)
+                    : NULL;
     status_pump(c);
 }

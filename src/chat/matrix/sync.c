@@ -14,13 +14,13 @@ enum {
     INBOX_HIGH = 5000, /* rows: no more is asked for */
     INBOX_PAUSE_MS = 2000,
     TIMELINE = 100,
+    QUICK_MS = 500, /* an empty response that comes sooner than this was not waited for, */
+    QUICK_FREE = 5, /* and so many in a row are no accident */
 };
 
 static const struct kept sync_row = { MATRIX_PLATFORM, "sync", "" };
 static const struct kept direct_row = { MATRIX_PLATFORM, "direct", "" };
 static const struct kept ignored_row = { MATRIX_PLATFORM, "ignored", "" };
-
-static void poll_again(struct chat *c, int64_t ms);
 
 /* ---- account data ---- */
 
@@ -77,7 +77,9 @@ static int take_timeline(struct room *r, const struct json *events, bool joined,
         matrix_room_state(r, x, changed);
         if (matrix_e2ee_state(r, x, e) < 0)
             return -1;
-        if (r->chat->since && inbox_wants(r->chat, x, joined) && matrix_pending_add(r->chat, r->id, x, e) < 0)
+        matrix_mark_seen(r->chat, x);
+        if ((r->chat->since || matrix_mark_missed(r->chat, x, events)) && inbox_wants(r, x, joined) &&
+            matrix_pending_add(r->chat, r->id, x, e) < 0)
             return -1;
     }
     return 0;
@@ -180,10 +182,21 @@ static void forget_position(struct chat *c)
     struct err e = { 0 };
     log_warn("matrix_position_lost", KV_S("user", c->login.user));
     free(take(c->since));
+    c->mark.known = false;
     matrix_e2ee_lost(c, true);
     if (store_unkeep(c->store, &sync_row, &e) < 0)
         log_error("matrix_position_not_forgotten", KV_E(&e));
-    poll_again(c, api_backoff_ms(1));
+    matrix_sync_later(c, api_backoff_ms(1));
+}
+
+/* A server that answers at once though it has nothing to say would have us ask without end. */
+static int64_t too_quick_ms(struct chat *c, const struct json *body)
+{
+    const bool says = json_len(json_get(json_get(body, "rooms"), "join")) || json_len(json_get(body, "to_device")) ||
+                      json_len(json_get(json_get(body, "rooms"), "invite"));
+    const bool quick = loop_now_ms(c->loop) - c->asked_ms < QUICK_MS;
+    c->quick = says || !quick ? 0 : c->quick + 1;
+    return c->quick > QUICK_FREE ? api_backoff_ms(c->quick - QUICK_FREE) : 0;
 }
 
 static void on_sync(void *ud, const struct api_answer *a)
@@ -202,8 +215,9 @@ static void on_sync(void *ud, const struct api_answer *a)
         c->sync_tries = 0;
         c->good_sync_ms = loop_now_ms(c->loop);
         matrix_e2ee_pump(c);
-        poll_again(c, 0);
+        matrix_sync_later(c, too_quick_ms(c, a->body));
         matrix_inbox_pump(c, false);
+        matrix_mark_pump(c);
         after_response(c, a->body);
         return;
     }
@@ -213,7 +227,7 @@ static void on_sync(void *ud, const struct api_answer *a)
     }
     const int64_t backoff = api_backoff_ms(++c->sync_tries);
     log_warn("matrix_sync_failed", KV_I("try", c->sync_tries), KV_E(&e));
-    poll_again(c, e.retry_ms > backoff ? e.retry_ms : backoff);
+    matrix_sync_later(c, e.retry_ms > backoff ? e.retry_ms : backoff);
 }
 
 /* ---- a request ---- */
@@ -286,23 +300,29 @@ static void poll_now(void *ud)
     c->sync_timer = 0;
     if (c->syncing || c->dead)
         return;
+    if (!c->since && !c->mark.known) {
+        matrix_mark_read(c);
+        return;
+    }
     if (matrix_inbox_depth(c) > INBOX_HIGH) {
-        poll_again(c, INBOX_PAUSE_MS);
+        matrix_sync_later(c, INBOX_PAUSE_MS);
         return;
     }
     const int64_t ms = c->since && c->good_sync_ms && !matrix_e2ee_more(c) ? POLL_MS : 0;
     autofree char *since = c->since ? mx_escape(c->since) : NULL;
-    autofree char *text = filter_text(since ? TIMELINE : 1), *filter = mx_escape(text); /* the past is no question */
+    autofree char *text = filter_text(since || c->mark.from_ms > 0 ? TIMELINE : 1); /* else the past is no question */
+    autofree char *filter = mx_escape(text);
     autofree char *path = xasprintf("/_matrix/client/v3/sync?filter=%s&timeout=%lld&set_presence=offline%s%s", filter,
                                     (long long)ms, since ? "&since=" : "", since ? since : "");
     c->syncing = true;
+    c->asked_ms = loop_now_ms(c->loop);
     const struct api_request r = {
         .method = "GET", .path = path, .timeout_ms = since ? ms + GRACE_MS : FIRST_MS, .max_bytes = MATRIX_SYNC_MAX
     };
     api_start(c->api, &r, on_sync, c);
 }
 
-static void poll_again(struct chat *c, int64_t ms)
+void matrix_sync_later(struct chat *c, int64_t ms)
 {
     loop_cancel(c->loop, c->sync_timer);
     c->sync_timer = loop_after(c->loop, ms, poll_now, c);
@@ -323,5 +343,5 @@ void matrix_sync_start(struct chat *c)
     matrix_invites_resume(c);
     matrix_inbox_pump(c, false);
     matrix_outbox_pump(c);
-    poll_again(c, 0);
+    matrix_sync_later(c, 0);
 }

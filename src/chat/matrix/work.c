@@ -277,6 +277,57 @@ static int read_clear(struct work *w, struct err *e)
     return rc;
 }
 
+/* ---- we were asked where we may not answer ---- */
+
+static struct room *direct_room_of(struct chat *c, const char *user)
+{
+    for (struct room *r = c->rooms; r; r = r->next)
+        if (r->joined && !r->gone && r->inviter && strcmp(r->inviter, user) == 0 && matrix_room_is_direct(r) &&
+            !matrix_room_mute(r))
+            return r;
+    return NULL;
+}
+
+static void say_mute(struct work *w, const struct room *where)
+{
+    struct err e = { 0 };
+    autofree char *txn = xasprintf("mute.%s", w->ev.id);
+    autofree char *words =
+        xasprintf("I was asked in `%s`, where I may not write: a moderator of that room has to give me "
+                  "the right to send messages. Then ask again.",
+                  w->row->room->id);
+    const struct chat_post p = { .type = CHAT_NOTICE, .txn = txn, .room = where->id, .markdown = words };
+    if (matrix_post(w->c, &p, NULL, NULL, &e) < 0)
+        log_warn("matrix_not_told", KV_E(&e));
+}
+
+static void react_mute(const struct work *w)
+{
+    autojson struct json *content = json_new_object();
+    struct json *relates = json_new_object();
+    autofree char *txn = xasprintf("mute.%s", w->ev.id);
+    json_set_str(relates, "rel_type", "m.annotation");
+    json_set_str(relates, "event_id", w->ev.id);
+    json_set_str(relates, "key", "\xf0\x9f\x94\x87");
+    json_set(content, "m.relates_to", relates);
+    matrix_send_event(w->c, w->row->room->id, "m.reaction", content, txn);
+}
+
+static bool is_mute(struct work *w)
+{
+    struct room *r = w->row->room;
+    if (!matrix_room_mute(r) || (w->type != CHAT_MESSAGE && w->type != CHAT_EDIT))
+        return false;
+    log_warn("matrix_may_not_write", KV_S("room", r->id));
+    const struct room *direct = direct_room_of(w->c, w->ev.sender);
+    if (direct && !r->told_mute)
+        say_mute(w, direct);
+    else if (!direct && matrix_room_may_react(r))
+        react_mute(w);
+    r->told_mute = true;
+    return true;
+}
+
 static void go_on(struct work *w)
 {
     struct err e = { 0 };
@@ -292,7 +343,7 @@ static void go_on(struct work *w)
         rc = work_decide(w, &e);
     if (rc < 0)
         later(w, &e);
-    else if (rc == 0)
+    else if (rc == 0 || is_mute(w))
         drop(w);
     else
         next_step(w);

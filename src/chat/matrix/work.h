@@ -36,7 +36,7 @@ struct work {
     size_t file_n;
 };
 
-/* ---- gate.c: what is it, and is it for us? ---- */
+/* ---- gate.c: what is it, and is it for us? ---- (gate_is_chatter() is in inbox.h) */
 /* 1: deliver what is filled in; 0: not for us; -1: the store. */
 must_check int work_decide(struct work *w, struct err *e);
 void work_add_source(struct work *w, const struct json *content);
