@@ -218,7 +218,7 @@ static int forget_device(struct chat *c, struct err *e)
                                          "e2ee_hash",  "e2ee_room",   "e2ee_out",    "e2ee_in",    "e2ee_withheld",
                                          "e2ee_todev", "e2ee_secret", "e2ee_unsaved" };
     AUTO(store_batch_end) struct store_batch batch = { 0 };
-    if (store_batch_begin(&batch, c->store, e) < 0)
+    if (store_batch_begin(&batch, c->store, e) < 0 || crypto_forget_replays(c->store, e) < 0)
         return -1;
     for (size_t i = 0; i < countof(kinds); i++) {
         const struct kept k = { MATRIX_PLATFORM, kinds[i], NULL };

@@ -184,6 +184,12 @@ void crypto_message_clear(struct crypto_message *m);
 must_check int crypto_decrypt(struct crypto *c, const char *room, const struct json *event, struct crypto_message *out,
                               struct err *e);
 
+/* Keys of rooms whose id begins so, and that opened nothing since before_ms: what is remembered of their messages becomes one row, and none
+ * of them can be read again. Costs one look at each such key. */
+must_check int crypto_prune(struct crypto *c, const char *rooms, int64_t before_ms, struct err *e);
+/* With the device's keys goes what is remembered of their messages. Before those: it is found by them. */
+must_check int crypto_forget_replays(struct store *store, struct err *e);
+
 /* ---- verification ---- */
 /* A decrypted or plain room event whose type is m.key.verification.*, or an m.room.message with msgtype m.key.verification.request.
  * ts: origin_server_ts. Events of our own are to be handed in as well (they are told apart). */

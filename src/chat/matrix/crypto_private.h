@@ -64,6 +64,8 @@ must_check int kept_put(struct crypto *c, const char *kind, const char *key, con
 must_check int kept_get(struct crypto *c, const char *kind, const char *key, struct json **out,
                         struct err *e);                                                       /* NULL: none */
 must_check int kept_drop(struct crypto *c, const char *kind, const char *key, struct err *e); /* key NULL: all */
+/* Of e2ee_index:<session>: below which index nothing is taken any more, when there is no row for it. */
+#define REPLAY_FLOOR "floor"
 typedef int kept_fn(void *ud, const char *key, const struct json *v);
 must_check int kept_each(struct crypto *c, const char *kind, const char *prefix, kept_fn *fn, void *ud, struct err *e);
 /* A secret under a key made from the pickle key. *out NULL: none; caller wipes and frees. */

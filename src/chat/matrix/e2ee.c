@@ -200,6 +200,11 @@ int matrix_e2ee_left(struct room *r, struct err *e)
     return is_running(r->chat) && r->encrypted ? crypto_room_left(r->chat->e2ee->crypto, r->id, e) : 0;
 }
 
+int matrix_e2ee_prune(struct chat *c, const char *rooms, int64_t before_ms, struct err *e)
+{
+    return is_running(c) ? crypto_prune(c->e2ee->crypto, rooms, before_ms, e) : 0;
+}
+
 /* ---- the way in ---- */
 
 int e2ee_open(struct chat *c, const char *room, const struct json *event, struct crypto_message *out, struct err *e)

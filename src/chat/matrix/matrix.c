@@ -13,6 +13,7 @@ static void matrix_close(struct chat *c)
         return;
     loop_cancel(c->loop, c->sync_timer);
     loop_cancel(c->loop, c->mark.timer);
+    matrix_prune_stop(c);
     loop_cancel(c->loop, c->login.timer);
     loop_cancel(c->loop, c->login.refresh_timer);
     api_free(c->api); /* first: no callback into what is freed below */

@@ -5,7 +5,7 @@
  * and out:              post.c: a post becomes a job of messages -> outbox.c: whose turn it is -> send.c: uploaded, encrypted, put; under
  *                       the account's limit (pace.c) -> what was sent is kept by its key (sent.c), so that it is neither repeated nor forgotten
  *
- * Rows that are kept (store.h), by kind: login, sync, room, direct, pending, thread, sent, status, ignored. */
+ * Rows that are kept (store.h), by kind: login, sync, room, direct, pending, place, thread, sent, sealed, status, ignored; prune.c says how long. */
 #ifndef MATRIX_H
 #define MATRIX_H
 #include "api.h"
@@ -66,6 +66,14 @@ struct mark {                      /* caught_up.c */
     loop_timer timer;
 };
 
+struct prune { /* prune.c: a pass over what is kept, in slices */
+    size_t kind;
+    char letter; /* 0: none is under way */
+    char **open; /* keys of answers that wait */
+    size_t open_n;
+    loop_timer timer;
+};
+
 struct inbox;
 struct outbox;
 struct chat {
@@ -93,6 +101,7 @@ struct chat {
     int64_t asked_ms;           /* loop time of the last request */
     loop_timer sync_timer;
     struct mark mark;
+    struct prune prune;
     bool syncing, dead;
     int64_t good_sync_ms; /* loop time */
     bool legacy_media;    /* no authenticated media here */
@@ -149,6 +158,7 @@ must_check int matrix_e2ee_sync(struct chat *c, const struct json *response, str
 must_check int matrix_e2ee_state(struct room *r, const struct json *event, struct err *e);   /* the same */
 must_check int matrix_e2ee_left(struct room *r, struct err *e);
 void matrix_e2ee_lost(struct chat *c, bool position); /* a batch, or the position */
+must_check int matrix_e2ee_prune(struct chat *c, const char *rooms, int64_t before_ms, struct err *e);
 void matrix_e2ee_pump(struct chat *c);
 bool matrix_e2ee_more(const struct chat *c); /* the server holds more keys: ask at once */
 /* 1: *out is what to send as m.room.encrypted; 0: not yet, the outbox is pumped when it may be; -1: never. */
@@ -170,6 +180,11 @@ void matrix_mark_read(struct chat *c); /* ends in matrix_sync_later() */
 bool matrix_mark_missed(const struct chat *c, const struct json *event, const struct json *events);
 void matrix_mark_seen(struct chat *c, const struct json *event);
 void matrix_mark_pump(struct chat *c); /* after a batch: written now, or within a minute */
+
+/* ---- prune.c: rows of no more use go ---- */
+void matrix_prune_start(struct chat *c);
+void matrix_prune_stop(struct chat *c);
+bool matrix_prune_step(struct chat *c, int64_t now_ms, struct err *e); /* a slice; true: the pass goes on */
 
 /* ---- inbox.c: what people said, from the kept row to on_event() ---- */
 void matrix_inbox_open(struct chat *c);

@@ -276,6 +276,12 @@ static int check_replay(struct crypto *c, const struct cipher *in, uint32_t inde
         row && (!same(json_str_or(row, "event", NULL), in->event_id) || json_int_or(row, "ts", -1) != in->ts_ms);
     if (row)
         return 0;
+    autojson struct json *floor = NULL;
+    if (kept_get(c, kind, REPLAY_FLOOR, &floor, e) < 0)
+        return -1;
+    *replayed = json_int_or(floor, "below", 0) > (int64_t)index;
+    if (*replayed)
+        return 0;
     autojson struct json *now = json_new_object();
     json_set_str(now, "event", in->event_id);
     json_set_int(now, "ts", in->ts_ms);

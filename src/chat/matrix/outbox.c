@@ -211,6 +211,7 @@ void matrix_outbox_drop_room(struct chat *c, const char *room)
 {
     for (struct job *job = c->outbox->jobs; job; job = job->next)
         job->failed = job->failed || strcmp(job->room->id, room) == 0;
+    status_drop_room(c, room);
     matrix_outbox_pump(c);
 }
 

@@ -27,8 +27,8 @@ struct message {
     bool text;            /* part of the answer's text: can be amended */
     struct markup *doc;   /* of a text: what `content` says */
     struct markup *rest;  /* comes behind it in pieces of its own: the server found the whole too large; else NULL */
-    size_t limit; /* of such a piece; 0: the whole */
-    bool bare;    /* sent again without its relation */
+    size_t limit;         /* of such a piece; 0: the whole */
+    bool bare;            /* sent again without its relation */
 };
 
 struct job {
@@ -107,5 +107,6 @@ void outbox_job_again(struct job *job, const struct err *e);
 void status_post(struct chat *c, const struct chat_post *p);
 void status_pump(struct chat *c);
 void status_load(struct chat *c); /* lines that a crash left behind go */
+void status_drop_room(struct chat *c, const char *room); /* we are not there any more: nothing can be taken back */
 void status_free_all(struct chat *c);
 #endif

@@ -50,6 +50,7 @@ int matrix_place_keep(struct chat *c, const char *event, const struct place *p, 
         json_set_str(j, "answers", p->answers);
     if (p->by)
         json_set_str(j, "by", p->by);
+    json_set_int(j, "ms", time_unix_ms());
     json_print(&text, j);
     return store_keep(c->store, &k, str_peek(&text), text.len, e);
 }
@@ -63,7 +64,8 @@ int matrix_thread_keep(struct chat *c, const char *room, const char *root, struc
 {
     autofree char *key = thread_key(room, root);
     const struct kept k = { MATRIX_PLATFORM, "thread", key };
-    return store_keep(c->store, &k, "1", 1, e);
+    autofree char *now = xasprintf("%lld", (long long)time_unix_ms()); /* its last use: prune.c */
+    return store_keep(c->store, &k, now, strlen(now), e);
 }
 
 int matrix_thread_known(struct chat *c, const char *room, const char *root, bool *known, struct err *e)

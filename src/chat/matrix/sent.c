@@ -12,6 +12,7 @@ int sent_keep(struct job *job, struct err *e)
     if (!job->durable)
         return 0;
     json_set_int(job->sent, "at", (int64_t)job->at);
+    json_set_int(job->sent, "ms", time_unix_ms());
     json_print(&text, job->sent);
     return str_check(&text, e) < 0 ? -1 : store_keep(job->c->store, &k, str_peek(&text), text.len, e);
 }

@@ -98,6 +98,18 @@ static void forget(struct status *s)
     status_free(s);
 }
 
+void status_drop_room(struct chat *c, const char *room)
+{
+    for (struct status *s = c->outbox->statuses, *next; s; s = next) {
+        next = s->next;
+        if (strcmp(s->room, room) != 0)
+            continue;
+        s->ended = true;
+        if (!s->busy)
+            forget(s);
+    }
+}
+
 static int load_row(void *ud, const char *key, const char *value, size_t n)
 {
     (void)n;

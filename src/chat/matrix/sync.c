@@ -343,5 +343,6 @@ void matrix_sync_start(struct chat *c)
     matrix_invites_resume(c);
     matrix_inbox_pump(c, false);
     matrix_outbox_pump(c);
+    matrix_prune_start(c);
     matrix_sync_later(c, 0);
 }
