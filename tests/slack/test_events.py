@@ -164,11 +164,7 @@ class Conversations(Case):
 
     def test_buttons_and_commands_are_acknowledged(self) -> None:
         s = self.slack
-        with s.lock:
-            link = next(x for x in s.links if x.ready and x.open)
-            eid = secrets.token_hex(4)
-            s.envelopes[eid] = {"sent": time.monotonic(), "acks": 0, "payload": {"event_id": eid, "event": {}}, "retry": 0}
-        link.send({"envelope_id": eid, "type": "slash_commands", "payload": {"command": "/x"}, "accepts_response_payload": True})
+        eid = s.send_once("slash_commands", {"command": "/x"})
         s.until(lambda: s.envelopes[eid]["acks"], what="the ack")
 
 

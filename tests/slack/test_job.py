@@ -25,7 +25,7 @@ class Job(Case):
         self.answer("C1", root, "246")
         posted = self.answers("C1", root)
         self.assertEqual(len(posted), 1, posted)
-        self.assertEqual([b["type"] for b in posted[0]["blocks"]], ["rich_text", "table", "rich_text", "context"])
+        self.assertEqual([b["type"] for b in posted[0]["blocks"]], ["rich_text", "table", "rich_text", "context", "context_actions"])
         self.assertIn("1 cell", s.text_of(posted[0]))
         pictures = [m for m in s.said("C1", root) if m.get("files")]
         self.assertEqual(len(pictures), 1)

@@ -1,7 +1,7 @@
 /* slack.c - the adapter: opens its parts in order, brings what arrives to the inbox, and acknowledges what is durable.
  *
  *   links (Socket Mode) or httpd (Events API) -> arrivals of one round -> inbox, one batch -> acknowledged
- *   inbox -> core;   core -> out
+ *   inbox -> core;   core -> out;   what is no conversation -> side;   after a long silence: catch-up -> inbox
  *
  * Nothing is received before it is known who we are in each workspace: else our own messages would come back as questions. */
 #include <stdio.h>
@@ -11,12 +11,14 @@
 #include "httpd.h"
 #include "log.h"
 #include "loop.h"
+#include "slack_catchup.h"
 #include "slack_http.h"
 #include "slack_inbox.h"
 #include "slack_links.h"
 #include "slack_out.h"
+#include "slack_side.h"
 
-enum { ROUND_MAX = 2000, HELLO_EVERY_MS = 3600 * 1000, PAYLOAD_MAX = 16 << 20 };
+enum { ROUND_MAX = 2000, PAYLOAD_MAX = 16 << 20 };
 
 struct arrival {
     uint64_t link;
@@ -32,6 +34,8 @@ struct chat {
     struct slack_api *api;
     struct slack_inbox *inbox;
     struct slack_out *out;
+    struct slack_side *side;
+    struct slack_catchup *catchup;
     struct slack_links *links;
     struct httpd *httpd;
     char *app_token, *signing_secret;
@@ -73,9 +77,10 @@ static void on_envelope(void *ud, uint64_t link, const struct json *envelope)
     struct chat *c = ud;
     const char *type = json_str_or(envelope, "type", ""), *id = json_str_or(envelope, "envelope_id", "");
     AUTO(str_clear) struct str text = STR_INIT(PAYLOAD_MAX);
-    if (strcmp(type, "events_api") !=
-        0) { /* buttons and commands: nothing of ours, but their people see an error otherwise */
+    if (strcmp(type, "events_api") != 0) { /* never repeated, and its person sees an error unless it is acknowledged */
         slack_links_ack(c->links, link, id);
+        if (strcmp(type, "interactive") == 0)
+            slack_side_action(c->side, json_get(envelope, "payload"));
         return;
     }
     json_print(&text, json_get(envelope, "payload"));
@@ -91,15 +96,19 @@ static void on_envelope(void *ud, uint64_t link, const struct json *envelope)
 
 static void on_online(void *ud, int64_t deaf_ms)
 {
-    (void)ud;
-    if (deaf_ms > 300000)
-        log_warn("slack_was_deaf", KV_I("deaf_ms", deaf_ms),
-                 KV_S("meaning", "Slack repeats an event three times in five minutes; later ones need Delayed Events"));
+    struct chat *c = ud;
+    slack_catchup_heard(c->catchup, deaf_ms);
+}
+
+static void on_offline(void *ud)
+{
+    struct chat *c = ud;
+    slack_catchup_deaf(c->catchup);
 }
 
 static void open_links(struct chat *c)
 {
-    static const struct slack_links_events events = { on_envelope, on_online };
+    static const struct slack_links_events events = { on_envelope, on_online, on_offline };
     const struct slack_links_config config = { .loop = c->home.loop,
                                                .api = c->api,
                                                .app_token = c->app_token,
@@ -138,6 +147,16 @@ static void take_event(struct chat *c, const char *payload, struct httpd_answer 
     }
 }
 
+/* Buttons have a payload, commands have none; both are done with at once. */
+static void take_action(struct chat *c, const char *payload, struct httpd_answer *a)
+{
+    struct err e = { 0 };
+    autojson struct json *body = NULL;
+    a->status = 200;
+    if (payload && c->ready && json_parse(&body, payload, strlen(payload), PAYLOAD_MAX, &e) == 0)
+        slack_side_action(c->side, body);
+}
+
 static void on_request(void *ud, const struct httpd_request *r, struct httpd_answer *a)
 {
     struct chat *c = ud;
@@ -155,7 +174,7 @@ static void on_request(void *ud, const struct httpd_request *r, struct httpd_ans
         autofree char *payload = whole ? slack_http_payload(type, r->body) : NULL;
         const bool form = type && strncmp(type, "application/x-www-form-urlencoded", 33) == 0;
         if (whole && form)
-            a->status = 200; /* buttons and commands */
+            take_action(c, payload, a);
         else
             take_event(c, payload, a);
     }
@@ -170,82 +189,13 @@ static int open_httpd(struct chat *c, struct err *e)
     return 0;
 }
 
-/* ---- what is no conversation ---- */
-
-static void ignore_reply(void *ud, const struct slack_reply *r)
-{
-    (void)ud;
-    (void)r; /* logged where it was sent; nobody waits for it */
-}
-
-static struct json *prompt_json(const char *title, const char *message)
-{
-    struct json *o = json_new_object();
-    json_set_str(o, "title", title);
-    json_set_str(o, "message", message);
-    return o;
-}
-
-static void suggest_prompts(struct chat *c, struct slack_team *team, const char *channel)
-{
-    AUTO(str_clear) struct str form = STR_INIT(SLACK_FORM_MAX);
-    autojson struct json *prompts = json_new_array();
-    json_push(prompts, prompt_json("Look into a file", "Give me an overview of the file I upload next."));
-    json_push(prompts, prompt_json("Chart a trend", "Plot how the numbers in my file develop over time."));
-    json_push(prompts, prompt_json("What can you do?", "help"));
-    slack_form_add(&form, "channel_id", channel);
-    slack_form_add(&form, "title", "Upload a table and ask");
-    slack_form_add_json(&form, "prompts", prompts);
-    const struct slack_request r = {
-        .method = "assistant.threads.setSuggestedPrompts", .team = team, .form = &form, .tries = 1
-    };
-    (void)slack_api_start(c->api, &r, ignore_reply, c);
-}
-
-static void greet(struct chat *c, struct slack_team *team, const char *channel)
-{
-    AUTO(str_clear) struct str form = STR_INIT(SLACK_FORM_MAX);
-    slack_form_add(&form, "channel", channel);
-    slack_form_add(&form, "text",
-                   "Hello. Mention me in a thread with a file in it and ask; I run code on it and answer there.");
-    (void)slack_api_start(
-        c->api,
-        &(struct slack_request){ .method = "chat.postMessage", .team = team, .channel = channel, .form = &form },
-        ignore_reply, c);
-}
-
-/* True the first time, and again when it was longer ago than every_ms (0: never again). */
-static bool is_due(struct chat *c, const char *kind, const char *key, int64_t every_ms)
-{
-    struct err e = { 0 };
-    autofree char *value = NULL;
-    char now[24];
-    size_t n = 0;
-    const struct kept k = { .platform = "slack", .kind = kind, .key = key };
-    if (store_kept(c->home.store, &k, &value, &n, &e) < 0 ||
-        (value && (!every_ms || time_unix_ms() - strtoll(value, NULL, 10) < every_ms)))
-        return false;
-    (void)snprintf(now, sizeof(now), "%lld", (long long)time_unix_ms());
-    return store_keep(c->home.store, &k, now, strlen(now), &e) == 0;
-}
+/* ---- life ---- */
 
 static void on_other(void *ud, struct slack_team *team, const struct slack_event *ev)
 {
-    struct chat *c = ud;
-    autofree char *place = xasprintf("%s/%s", ev->team, ev->channel ? ev->channel : "");
-    if (ev->kind == SLACK_HOME && is_due(c, "home", place, HELLO_EVERY_MS)) {
-        suggest_prompts(c, team, ev->channel);
-    } else if (ev->kind == SLACK_JOINED && is_due(c, "joined", place, 0)) {
-        greet(c, team, ev->channel);
-    } else if (ev->kind == SLACK_GONE) {
-        team->gone = true;
-        log_error("slack_removed", KV_S("team", ev->team));
-    } else if (ev->kind == SLACK_RATE) {
-        log_warn("slack_events_held_back", KV_S("team", ev->team));
-    }
+    const struct chat *c = ud;
+    slack_side_event(c->side, team, ev);
 }
-
-/* ---- life ---- */
 
 static void on_ready(void *ud)
 {
@@ -257,6 +207,8 @@ static void on_ready(void *ud)
         log_error("slack_not_resumed", KV_E(&e));
     if (c->app_token)
         open_links(c);
+    else
+        slack_catchup_heard(c->catchup, 0);
 }
 
 static bool slack_wanted(const struct conf *conf)
@@ -280,6 +232,8 @@ static void slack_close(struct chat *c)
     free(c->arrivals);
     httpd_close(c->httpd);
     slack_links_free(c->links);
+    slack_catchup_free(c->catchup);
+    slack_side_free(c->side);
     slack_out_free(c->out);
     slack_inbox_free(c->inbox);
     slack_teams_free(c->teams);
@@ -318,6 +272,8 @@ static void make_parts(struct chat *c)
                                                              .ev_ud = c->ud,
                                                              .other = on_other,
                                                              .other_ud = c });
+    c->side = slack_side_new(&c->home, c->api, c->teams, c->inbox);
+    c->catchup = slack_catchup_new(&c->home, c->api, c->inbox);
     c->out = slack_out_new(&(struct slack_out_config){
         .home = &c->home, .http = c->http, .api = c->api, .teams = c->teams, .inbox = c->inbox });
 }

@@ -405,6 +405,33 @@ void slack_layout_make(struct slack_layout *out, const char *markdown, const cha
     lay(out, markdown, receipt, SLACK_FILE);
 }
 
+static struct json *button(const char *face, const char *label, const char *value)
+{
+    struct json *o = json_new_object(), *text = json_new_object();
+    json_set_str(text, "type", "plain_text");
+    json_set_str(text, "text", face);
+    json_set(o, "text", text);
+    json_set_str(o, "accessibility_label", label);
+    json_set_str(o, "value", value);
+    return o;
+}
+
+void slack_layout_feedback(struct slack_layout *l)
+{
+    struct json *blocks = l->n ? l->at[l->n - 1].blocks : NULL;
+    if (!blocks || l->rung != SLACK_RICH)
+        return;
+    struct json *o = json_new_object(), *elements = json_new_array(), *buttons = json_new_object();
+    json_set_str(buttons, "type", "feedback_buttons");
+    json_set_str(buttons, "action_id", SLACK_FEEDBACK_ACTION);
+    json_set(buttons, "positive_button", button("👍", "This answer helped", SLACK_FEEDBACK_GOOD));
+    json_set(buttons, "negative_button", button("👎", "This answer did not help", SLACK_FEEDBACK_BAD));
+    json_push(elements, buttons);
+    json_set_str(o, "type", "context_actions");
+    json_set(o, "elements", elements);
+    json_push(blocks, o);
+}
+
 void slack_layout_clear(struct slack_layout *l)
 {
     for (size_t i = 0; i < l->n; i++) {

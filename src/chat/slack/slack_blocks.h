@@ -32,10 +32,16 @@ struct slack_layout {
     size_t csv_n, csv_cap;
 };
 
+#define SLACK_FEEDBACK_ACTION "feedback"
+#define SLACK_FEEDBACK_GOOD "good"
+#define SLACK_FEEDBACK_BAD "bad"
+
 enum { SLACK_MESSAGES_MAX = 4 }; /* more for one answer: it goes as a file */
 
 /* receipt: a line under the last message, or NULL. */
 void slack_layout_make(struct slack_layout *out, const char *markdown, const char *receipt, enum slack_rung rung);
+/* Two small buttons under the last message, if it has blocks and is on the first rung: what people think of it. */
+void slack_layout_feedback(struct slack_layout *l);
 void slack_layout_clear(struct slack_layout *l);
 
 /* ---- slack_mrkdwn.c: the text rung ---- */

@@ -17,6 +17,7 @@ enum {
     PURGE_AT_ONCE = 5000,
     WAITING_MAX = 20000, /* more is not acknowledged: it comes again */
 };
+static const int64_t FEEDBACK_MS = INT64_C(365) * 24 * 3600 * 1000;
 
 static struct kept row(const char *kind, const char *key)
 {
@@ -55,6 +56,20 @@ char *slack_inbox_room(struct slack_inbox *in, const char *team, const char *cha
     autofree char *now = xasprintf("%s/%s", team, channel);
     char *known = get(in, "alias", now);
     return known ? known : take(now);
+}
+
+struct slack_team *slack_inbox_place(struct slack_inbox *in, const char *room, char **channel)
+{
+    const char *slash = strchr(room, '/');
+    if (!slash)
+        return NULL;
+    autofree char *workspace = xstrndup(room, (size_t)(slash - room)), *of = get(in, "workspace", workspace);
+    struct slack_team *team = slack_teams_named(in->c.teams, workspace, of);
+    if (!team)
+        return NULL;
+    char *moved = get(in, "moved", room);
+    *channel = moved ? moved : xstrdup(slash + 1);
+    return team;
 }
 
 void slack_inbox_engage(struct slack_inbox *in, const char *room, const char *root)
@@ -146,11 +161,13 @@ static bool passes(struct slack_inbox *in, struct arrival *a)
 {
     switch (a->ev.kind) {
     case SLACK_MESSAGE:
-        if (is_external(a) && strcmp(in->conf->slack_external_users, "ignore") == 0) {
-            log_info("slack_external_ignored", KV_S("team", a->ev.team), KV_S("user", a->ev.user));
+        if (!is_addressed(in, a) || is_known(in, a))
             return false;
-        }
-        return is_addressed(in, a) && !is_known(in, a);
+        if (!is_external(a) || strcmp(in->conf->slack_external_users, "ignore") != 0)
+            return true;
+        log_info("slack_external_ignored", KV_S("team", a->ev.team), KV_S("user", a->ev.user));
+        in->c.other(in->c.other_ud, a->team, &a->ev);
+        return false;
     case SLACK_EDIT:
     case SLACK_DELETE:
     case SLACK_REACTION: return find_root(in, a);
@@ -380,6 +397,7 @@ static void purge(void *ud)
     purge_kind(in, "ours", "", keep_ms);
     purge_kind(in, "sent", "", keep_ms);
     purge_kind(in, "thread", "", 4 * keep_ms);
+    purge_kind(in, "feedback", "", FEEDBACK_MS);
     in->purge_timer = loop_after(in->loop, PURGE_MS, purge, in);
 }
 

@@ -28,7 +28,7 @@ struct slack_inbox_config {
     struct chat *chat;
     const struct chat_events *ev;
     void *ev_ud;
-    /* What is no conversation: app opened, taken into a channel, app removed. Not durable. */
+    /* What is no conversation: app opened, taken into a channel, app removed, a message of somebody who is not answered. Not durable. */
     void (*other)(void *ud, struct slack_team *team, const struct slack_event *ev);
     void *other_ud;
 };
@@ -41,6 +41,8 @@ must_check int slack_inbox_resume(struct slack_inbox *in, struct err *e);
 must_check int slack_inbox_keep(struct slack_inbox *in, const char *const *payloads, size_t n, struct err *e);
 /* The room that sessions know for a channel; caller frees. */
 char *slack_inbox_room(struct slack_inbox *in, const char *team, const char *channel);
+/* Where a room is: its installation and the channel's id of today, which the caller frees; NULL: none of ours any more. */
+struct slack_team *slack_inbox_place(struct slack_inbox *in, const char *room, char **channel);
 /* How a conversation may be called: the beginning of what was asked last in a thread ("<room>/<root>"), and by whom; NULL: not known
  * any more. Borrowed until the next event. */
 const char *slack_inbox_asked(const struct slack_inbox *in, const char *thread, const char **user);

@@ -33,6 +33,7 @@ static const struct {
     { "auth.test", 5 },
     { "chat.postEphemeral", 4 },
     { "chat.postMessage", 5 }, /* per channel */
+    { "conversations.history", 2 }, /* tier 3; only used to catch up, which has time */
     { "files.completeUploadExternal", 4 },
     { "files.getUploadURLExternal", 4 },
     { "files.info", 4 },

@@ -94,6 +94,7 @@ static void tell_offline(struct slack_links *s)
     s->online = false;
     s->offline_ms = loop_now_ms(s->c.loop);
     log_warn("slack_offline", KV_I("links", (int64_t)count(s, LINK_CONNECT, LINK_CLOSING)));
+    s->ev.offline(s->ud);
 }
 
 static void tell_online(struct slack_links *s)

@@ -25,6 +25,7 @@ struct slack_links_events {
     void (*envelope)(void *ud, uint64_t link, const struct json *envelope);
     /* There is a link again; deaf_ms: so long there was none (0 at the start). */
     void (*online)(void *ud, int64_t deaf_ms);
+    void (*offline)(void *ud); /* there is none any more */
 };
 
 struct slack_links *slack_links_new(const struct slack_links_config *c, const struct slack_links_events *ev, void *ud);

@@ -23,22 +23,13 @@ void slack_place_clear(struct place *p)
 
 bool place_of(struct slack_out *o, const char *room, const char *thread, struct place *out)
 {
-    struct err e = { 0 };
-    const char *slash = strchr(room, '/'), *last = thread ? strrchr(thread, '/') : NULL;
-    autofree char *team = slash ? xstrndup(room, (size_t)(slash - room)) : NULL;
-    autofree char *enterprise = NULL;
-    char *moved = NULL;
-    size_t n = 0;
-    const struct kept k = row("moved", room), of = row("workspace", team ? team : "");
-    if (store_kept(o->store, &k, &moved, &n, &e) < 0 || store_kept(o->store, &of, &enterprise, &n, &e) < 0)
-        log_warn("slack_row_unread", KV_E(&e));
-    *out = (struct place){ .team = team ? slack_teams_named(o->c.teams, team, enterprise) : NULL };
-    if (!out->team) {
-        free(moved);
+    const char *last = thread ? strrchr(thread, '/') : NULL;
+    char *channel = NULL;
+    *out = (struct place){ .team = slack_inbox_place(o->c.inbox, room, &channel) };
+    if (!out->team)
         return false;
-    }
     out->room = xstrdup(room);
-    out->channel = moved ? moved : xstrdup(slash + 1);
+    out->channel = channel;
     out->root = thread ? xstrdup(last ? last + 1 : thread) : NULL;
     return true;
 }
@@ -207,6 +198,8 @@ void job_relay(struct job *j, enum slack_rung rung)
 {
     slack_layout_clear(&j->layout);
     slack_layout_make(&j->layout, j->markdown, j->receipt, rung);
+    if (j->type == CHAT_ANSWER && j->o->conf->slack_feedback)
+        slack_layout_feedback(&j->layout);
     j->rung = j->layout.rung;
     j->laid = true;
 }
