@@ -70,11 +70,12 @@ QUERY_LIBS := $(shell pkg-config --libs $(QUERY_PKGS) 2>/dev/null) -lm
 Q         = $(if $(V),,@printf '  %-4s %s\n' $(1) $@;)
 
 # ---- sources: a folder says where a file belongs; nothing is listed twice -----------------------------------------------------
-lib_src   := $(wildcard src/base/*.c src/io/*.c src/port/*.c src/chat/*.c src/chat/*/*.c src/model/*.c src/box/*.c src/store/*.c src/tool/*.c src/core/*.c)
+lib_src   := $(wildcard src/base/*.c src/io/*.c src/port/*.c src/chat/*.c src/chat/*/*.c src/model/*.c src/box/*.c src/status/*.c src/store/*.c src/tool/*.c src/core/*.c)
 main_src  := src/main.c $(wildcard src/cli/*.c)
 base_src  := $(wildcard src/base/*.c)
 keeper_src := $(wildcard sandbox/box*.c)
-keeper_base := $(filter-out src/base/digest.c src/base/private.c,$(base_src))
+# What needs libcrypto is the daemon's.
+keeper_base := $(filter-out $(addprefix src/base/,digest.c map.c private.c),$(base_src))
 helper    := unpack picture
 unit_src  := $(wildcard tests/unit/test_*.c)
 fuzz_src  := $(wildcard tests/fuzz/fuzz_*.c)
@@ -169,7 +170,7 @@ build/unit.list: FORCE
 $O/unit/%: $O/tests/unit/%.o $O/libkeeper.a $O/libsandbook.a
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) $(san_ld) -o $@ $^ $(LDLIBS) $(KEEPER_LIBS) $(QUERY_LIBS) -lcmocka
-$O/tests/unit/%.o: override CFLAGS += -Isandbox -Isrc/core -Isrc/model -Isrc/box -Isrc/chat -Isrc/chat/matrix -Isrc/store -Isrc/tool
+$O/tests/unit/%.o: override CFLAGS += -Isandbox -Isrc/core -Isrc/model -Isrc/box -Isrc/chat -Isrc/chat/matrix -Isrc/status -Isrc/store -Isrc/tool
 
 # ---- gates -------------------------------------------------------------------------------------------------------------------
 fuzz_c    := -g -O1 -std=c17 $(DEFINES) -Iinclude -Isrc -Isandbox -Isrc/core -Isrc/model -Isrc/box -Isrc/chat -Isrc/chat/matrix -Isrc/store -Isrc/tool -MMD -MP $(lib_c) \
@@ -187,7 +188,7 @@ fuzzers: $(fuzz)
 fuzz: $(fuzz)
 	@tests/fuzz/run $(or $(FUZZ_S),20) $(fuzz)
 floors:
-	@tests/floors.py
+	@tests/floors.py && tests/docs.py
 lint: floors
 	@tests/lint
 fmt:

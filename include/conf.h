@@ -20,6 +20,7 @@
     X("service",  "data_dir",         STR,    data_dir,           "",        "where everything durable lives; empty: /var/lib/sandbook for root, else ~/.local/state/sandbook") \
     X("service",  "log_level",        STR,    log_level,          "auto",    "error, warn, info or debug; auto: info for the service, warn for other commands")          \
     X("service",  "prompts_dir",      STR,    prompts_dir,        "",        "folder of the prompts; empty: the installed ones") \
+    X("service",  "forget_after",     MS,     forget_after_ms,    "0s",      "a conversation without a word for so long is forgotten, with its files; at least 1d; 0s: never") \
     X("agent",    "model",            STR,    model,              "builtin", "name of a [model NAME] section, or builtin") \
     X("agent",    "max_steps",        INT,    max_steps,          "15",      "model calls in one turn")             \
     X("agent",    "max_repairs",      INT,    max_repairs,        "3",       "failed cells in a row before the turn gives up") \
@@ -67,6 +68,7 @@
     X("files",    "result_max",       SIZE,   result_max_bytes,   "3M",      "one picture shown inline")            \
     X("access",   "people",           STR,    access_people,      "",        "ids of those who may ask, with * and ?, separated by blanks; empty: everybody who can write to the bot") \
     X("access",   "rooms",            STR,    access_rooms,       "",        "ids of the rooms where it answers, in the same way; direct messages always count; empty: all") \
+    X("access",   "waiting",          INT,    access_waiting,     "100",     "questions of one person that may wait and run at the same time, in all conversations together; 0: no limit") \
     X("matrix",   "homeserver",       STR,    matrix_homeserver,  "",        "base address, e.g. https://matrix.example.org; empty: asked from the server named in user") \
     X("matrix",   "user",             STR,    matrix_user,        "",        "the bot's account, e.g. @bot:example.org; empty: no Matrix") \
     X("matrix",   "auth",             STR,    matrix_auth,        "auto",    "token, password, device or auto: a token file, else a password file, else device (a person opens a page once)") \
@@ -112,6 +114,8 @@
     X("slack",    "installs_file",    SECRET, slack_installs_file, "",       "path of a JSON array of installations, for several workspaces; rewritten when tokens rotate") \
     X("slack",    "client_id",        STR,    slack_client_id,    "",        "client id of the app: only for tokens that rotate") \
     X("slack",    "client_secret_file", SECRET, slack_client_secret_file, "", "path of the client secret: only for tokens that rotate") \
+    X("status",   "listen",           STR,    status_listen,      "",        "where /health and /metrics are served, e.g. 127.0.0.1:8088; empty: nowhere") \
+    X("status",   "public",           BOOL,   status_public,      "no",      "yes: listen may be an address that others reach; nobody is asked for a password") \
     X("local",    "stdio",            BOOL,   local_stdio,        "no",      "sandbook run: chat events as JSON lines on stdin, replies on stdout")
 
 /* One [model NAME] section. */

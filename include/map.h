@@ -1,9 +1,11 @@
-/* crypto_map.h - things by name, in the order they were put. Why not uthash: its macros make every function that uses one look like a hundred
- * branches to the linter, and this is all that is needed here. Private to src/chat/matrix/.
+/* map.h - things by name, in the order they were put. Floor 0. The keeper doesn't link this file.
+ *
+ * Why not uthash: its macros make every function that uses one look like a hundred branches to the linter, and this is all that is
+ * needed. Peers who choose the names can't make them collide: the hash begins at a random number.
  *
  *   for (struct map_item *i = m.first; i; i = i->next) { struct thing *t = i->value; ... } */
-#ifndef MATRIX_CRYPTO_MAP_H
-#define MATRIX_CRYPTO_MAP_H
+#ifndef MAP_H
+#define MAP_H
 #include "base.h"
 
 struct map_item {

@@ -65,6 +65,14 @@ void session_hub_attach(struct session_hub *h, const struct chat_ops *ops, struc
 must_check int session_hub_resume(struct session_hub *h, struct err *e);
 /* Nothing runs, waits or is being delivered. */
 bool session_hub_idle(const struct session_hub *h);
+/* How much there is of what, this moment. */
+struct session_counts {
+    size_t sessions; /* in memory */
+    size_t boxes, boxes_idle;
+    size_t running, waiting; /* requests */
+    size_t undelivered;      /* answers on their way to a platform */
+};
+struct session_counts session_hub_counts(const struct session_hub *h);
 /* Nothing begins any more; what sessions have and no checkpoint has is saved. done() on the loop when that is over; whoever does not
  * want to wait goes on to session_hub_free. What runs is left to run, or to end with the hub: its cells are in the journal. */
 void session_hub_rest(struct session_hub *h, void (*done)(void *ud), void *ud);

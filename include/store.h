@@ -59,8 +59,9 @@ struct session_row {
     char id[17];
     char *platform, *room, *thread; /* thread NULL: the room as a whole */
     int64_t created_ms, used_ms;
-    int cells; /* number of the last cell */
-    int base;  /* the cell after which its variables are; 0: it has none */
+    int cells;   /* number of the last cell */
+    int base;    /* the cell after which its variables are; 0: it has none */
+    char *model; /* chosen for it: NAME of a [model NAME] section; NULL: none was */
 };
 void session_row_clear(struct session_row *r);
 /* The one of (platform, room, thread), made when absent. Also makes its folders. */
@@ -68,10 +69,28 @@ must_check int store_session_get(struct store *s, const char *platform, const ch
                                  struct session_row *out, bool *made, struct err *e);
 must_check int store_session_find(struct store *s, const char *id, struct session_row *out,
                                   struct err *e); /* ERR_DATA: none */
+/* The one whose question that message is: it waits, runs, or was answered. out->platform NULL: there is none. */
+must_check int store_session_asked(struct store *s, const char *platform, const char *event_id, struct session_row *out,
+                                   struct err *e);
+must_check int store_session_model(struct store *s, const char *id, const char *model,
+                                   struct err *e); /* NULL: the default */
 /* Its variables are those after that cell now. */
 must_check int store_session_base(struct store *s, const char *id, int cell, struct err *e);
 /* data_dir/sessions/<id>/out, open as O_PATH|O_DIRECTORY (caller closes) and as text (caller frees). */
 must_check int store_session_out(struct store *s, const char *id, int *fd, char **path, struct err *e);
+
+/* ---- forgetting ----
+ * Questions, answers, code, outputs, notes, files with their versions, checkpoints and what is still to be posted: rows first, then
+ * bytes; the database writes zeros over what it deletes, and its journal is emptied. No box of the session may live. Twice is as good
+ * as once. What stays: the conversation's place, keys of its messages (against doubles), how many tokens whom it cost, and what
+ * people sent behind `until`, an inbox item. */
+must_check int store_forget(struct store *s, const char *session, int64_t until, struct err *e);
+/* The same, and nothing stays. */
+must_check int store_session_remove(struct store *s, const char *session, struct err *e);
+/* Conversations without a word since then, the oldest first, at most `limit`; the caller clears each and frees the array. */
+must_check int store_sessions_unused(struct store *s, int64_t before_ms, size_t limit, struct session_row **out,
+                                     size_t *n, struct err *e);
+must_check int store_usage_forget(struct store *s, int64_t before_ms, struct err *e);
 
 /* ---- files: what people sent and what cells made ----
  * A version is never changed. What a cell writes over, or deletes, stays as the version before it.
@@ -168,8 +187,6 @@ void notes_row_clear(struct notes_row *r);
 must_check int store_notes(struct store *s, const char *session, struct notes_row *out,
                            struct err *e); /* none: zeroes */
 must_check int store_notes_set(struct store *s, const char *session, const struct notes_row *r, struct err *e);
-/* Questions, answers and notes of a session go for good; files and cells stay. A turn that runs is left alone. */
-must_check int store_forget(struct store *s, const char *session, struct err *e);
 
 /* One cell of a session as JSON text (cell_to_json with code), *out NULL: there is none; the caller frees. */
 must_check int store_cell(struct store *s, const char *session, int number, char **out, struct err *e);
@@ -247,6 +264,7 @@ struct outbox_item {
     int tries;
 };
 void outbox_item_clear(struct outbox_item *o);
+void outbox_item_copy(struct outbox_item *to, const struct outbox_item *from); /* to: empty before */
 /* In one transaction: the turn ends with its answer, its inbox item is DONE, the answer is in the outbox (unless it is there already). */
 must_check int store_turn_end(struct store *s, const struct turn_row *t, const struct outbox_item *o,
                               int64_t *outbox_id, struct err *e);

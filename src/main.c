@@ -1,4 +1,5 @@
 /* The command table. Each subcommand is one file in cli/. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include "cli/cli.h"
@@ -93,8 +94,20 @@ static int run(const struct cli_command *cmd, int argc, char **argv)
     return rc;
 }
 
+/* Where a standard descriptor is closed, the database would get its number next, and the log would be written into it. */
+static void fill_descriptors(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        (void)close(fd);
+}
+
 int main(int argc, char **argv)
 {
+    fill_descriptors();
     const char *word = argc > 1 ? argv[1] : "";
     if (!strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help")) {
         print_help(stdout);

@@ -21,7 +21,7 @@ OWNERS = {
     "wslay/wslay.h": ["src/io/ws*.c"],
     "microhttpd.h": ["src/io/httpd*.c"],
 }
-ADAPTERS = {"src/chat", "src/model", "src/box", "src/store", "src/tool"}
+ADAPTERS = {"src/chat", "src/model", "src/box", "src/store", "src/status", "src/tool"}
 CORE_MAY_NOT = {"include/http.h", "include/ws.h"}
 KEEPER_MAY = {"base.h", "err.h", "str.h", "log.h", "json.h"}
 

@@ -215,6 +215,14 @@ static bool is_loopback(const char *host)
     return inet_pton(AF_INET6, host, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
+/* "127.0.0.1:8088", "[::1]:8088", ":8088" (httpd.h): nobody but this machine reaches it. */
+static bool is_loopback_address(const char *address)
+{
+    char host[64];
+    return *address == ':' || (host_of(host, sizeof(host), address, strlen(address)) &&
+                               strcasecmp(host, "localhost") != 0 && is_loopback(host));
+}
+
 /* NULL, or what is wrong. Strict: this decides whether a key may leave in the clear, and curl reads the URL anew. */
 static const char *host_problem(const char *url, bool allow_plain)
 {
@@ -342,6 +350,12 @@ static int check_together(const struct subject *s, const struct conf *c, struct 
     if (c->disk_bytes > c->memory_bytes / 2)
         return refuse(s, offsetof(struct conf, disk_bytes),
                       "must be at most half of box.memory, as files count as memory", e);
+    if (c->forget_after_ms > 0 && c->forget_after_ms < 86400 * SEC)
+        return refuse(s, offsetof(struct conf, forget_after_ms), "must be 1d or more, or 0s: never", e);
+    if (*c->status_listen && !c->status_public && !is_loopback_address(c->status_listen))
+        return refuse(s, offsetof(struct conf, status_listen),
+                      "must be an address of this machine's own, such as 127.0.0.1:8088, unless status.public is yes",
+                      e);
     if (!conf_find_model(c, c->model))
         return err_set(e, ERR_CONFIG, "agent.model is \"%.80s\", but there is no [model %.80s]", c->model, c->model);
     return 0;

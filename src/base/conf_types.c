@@ -11,7 +11,8 @@ struct unit {
 
 static const struct unit no_units[] = { { "", 1 }, { NULL, 0 } };
 /* "90" without a unit is refused: nobody remembers whether it was seconds. */
-static const struct unit times[] = { { "ms", 1 }, { "s", 1000 }, { "m", 60000 }, { "h", 3600000 }, { NULL, 0 } };
+static const struct unit times[] = { { "ms", 1 },      { "s", 1000 },     { "m", 60000 },
+                                     { "h", 3600000 }, { "d", 86400000 }, { NULL, 0 } };
 static const struct unit sizes[] = { { "", 1 }, { "K", 1 << 10 }, { "M", 1 << 20 }, { "G", 1 << 30 }, { NULL, 0 } };
 
 static int bad_number(struct err *e, const char *value, const struct unit *units)

@@ -1,4 +1,5 @@
 #include "log.h"
+#include "metric.h"
 #include "str.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -116,6 +117,7 @@ static void pair(struct str *out, const struct kv *kv)
 
 void log_emit(enum log_level level, const char *event, const struct kv *kv, size_t n)
 {
+    metric_count(METRIC_LOG_LINES, level_names[level], 1);
     if (level > threshold)
         return;
     int saved = errno;

@@ -1,4 +1,4 @@
-#include "crypto_map.h"
+#include "map.h"
 #include "digest.h"
 
 enum { SLOTS_FIRST = 16 };

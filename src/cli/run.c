@@ -1,6 +1,9 @@
 #include "app.h"
 #include "chat.h"
 #include "log.h"
+#include "metric.h"
+#include "notify.h"
+#include "status/status.h"
 
 /* Every platform there is; those that are configured are opened. */
 static const struct chat_ops *const platforms[] = { &chat_local, &chat_matrix, &chat_slack };
@@ -8,8 +11,51 @@ static const struct chat_ops *const platforms[] = { &chat_local, &chat_matrix, &
 struct daemon {
     struct app app;
     struct chat *chats[countof(platforms)]; /* NULL: not configured */
-    bool resting;                           /* variables are being saved; then it is over */
+    struct notify *notify;
+    struct status *status;
+    bool serving; /* people are answered */
+    bool resting; /* variables are being saved; then it is over */
 };
+
+/* ---- seen from outside ---- */
+
+static const char *unready(void *ud)
+{
+    const struct daemon *d = ud;
+    if (d->resting)
+        return "it ends";
+    return d->serving ? NULL : "it begins: the sandbox is not ready yet";
+}
+
+static void measure(void *ud)
+{
+    const struct daemon *d = ud;
+    const struct session_counts c = d->app.hub ? session_hub_counts(d->app.hub) : (struct session_counts){ 0 };
+    metric_set(METRIC_SESSIONS, NULL, (int64_t)c.sessions);
+    metric_set(METRIC_BOXES, "idle", (int64_t)c.boxes_idle);
+    metric_set(METRIC_BOXES, "busy", (int64_t)(c.boxes - c.boxes_idle));
+    metric_set(METRIC_REQUESTS, "running", (int64_t)c.running);
+    metric_set(METRIC_REQUESTS, "waiting", (int64_t)c.waiting);
+    metric_set(METRIC_UNDELIVERED, NULL, (int64_t)c.undelivered);
+}
+
+static int open_status(struct daemon *d)
+{
+    struct err e = { 0 };
+    const struct status_parts parts = {
+        .listen = d->app.o->conf.status_listen, .measure = measure, .unready = unready, .ud = d
+    };
+    metric_set(METRIC_STARTED, NULL, time_unix_ms() / 1000);
+    d->notify = notify_open(d->app.loop);
+    if (!*parts.listen)
+        return CLI_OK;
+    if (status_open(&d->status, d->app.loop, &parts, &e) < 0)
+        return cli_fail(&e);
+    log_info("status_served", KV_S("listen", parts.listen), KV_I("port", status_port(d->status)));
+    return CLI_OK;
+}
+
+/* ---- its life ---- */
 
 static void on_drained(void *ud)
 {
@@ -44,6 +90,8 @@ static int serve(struct daemon *d)
         return rc;
     if (session_hub_resume(d->app.hub, &e) < 0)
         return cli_fail(&e);
+    d->serving = true;
+    notify_ready(d->notify, "answering");
     log_info("serving", KV_S("version", SANDBOOK_VERSION), KV_S("model", d->app.o->conf.model));
     return app_run(&d->app);
 }
@@ -58,6 +106,7 @@ static void on_rested(void *ud)
 static int rest(struct daemon *d)
 {
     d->resting = true;
+    notify_stopping(d->notify, "writing down variables");
     loop_timer late = loop_after(d->app.loop, d->app.o->conf.stop_timeout_ms, on_rested, d);
     session_hub_rest(d->app.hub, on_rested, d);
     const int rc = app_run(&d->app);
@@ -84,6 +133,8 @@ int cli_run(struct cli_options *o)
     int rc = app_open(&d.app, o);
     d.app.many = true;
     if (rc == CLI_OK)
+        rc = open_status(&d);
+    if (rc == CLI_OK)
         rc = app_data_store(&d.app);
     if (rc == CLI_OK)
         rc = app_sandbox(&d.app);
@@ -96,6 +147,8 @@ int cli_run(struct cli_options *o)
     session_hub_free(take(d.app.hub));
     for (size_t i = 0; i < countof(platforms); i++)
         platforms[i]->close(d.chats[i]);
+    status_close(d.status);
+    notify_close(d.notify);
     app_close(&d.app);
     return rc;
 }

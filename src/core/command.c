@@ -211,19 +211,6 @@ static void run_limits(struct request *r, const char *arg)
     session_notice(r->session, r, session_limits_text(r));
 }
 
-static void run_forget(struct request *r, const char *arg)
-{
-    struct session *s = r->session;
-    struct err e = { 0 };
-    (void)arg;
-    if (store_forget(s->hub->parts.store, s->row.id, &e) < 0) {
-        log_error("not_forgotten", KV_S("session", s->row.id), KV_E(&e));
-        say(r, WORD_TRY_AGAIN, NULL, NULL);
-        return;
-    }
-    say(r, WORD_FORGOTTEN, NULL, NULL);
-}
-
 static void run_export(struct request *r, const char *arg)
 {
     (void)arg;
@@ -260,6 +247,8 @@ static void run_model(struct request *r, const char *arg)
         say(r, WORD_MODEL_SETUP, NULL, NULL);
     } else {
         s->model = section;
+        if (store_session_model(s->hub->parts.store, s->row.id, section->section, &e) < 0)
+            log_error("model_not_kept", KV_S("session", s->row.id), KV_E(&e));
         say(r, WORD_MODEL_NOW, section->section, NULL);
     }
 }
@@ -368,7 +357,9 @@ void command_errand(const struct command *c, struct request *r)
     const char *arg = NULL;
     (void)command_find(r->text, true, &arg);
     struct session *s = r->session;
-    if (c->arg && arg && number_of(arg, 0) < 0) {
+    if (c->run) {
+        c->run(r, "");
+    } else if (c->arg && arg && number_of(arg, 0) < 0) {
         say(r, WORD_NO_CELL, arg, NULL);
         errand_done(s);
     } else if (session_may_thaw(s) && c->op != BOX_OP_RESET) {
@@ -393,8 +384,8 @@ static const struct command commands[] = {
     { "export", NULL, run_export, BOX_OP_CELL, NULL, "this conversation as a notebook, with its data",
       "把这个会话导出为笔记本和数据" },
     { "files", NULL, run_files, BOX_OP_CELL, NULL, "the files of this conversation", "这个会话里的文件" },
-    { "forget", NULL, run_forget, BOX_OP_CELL, NULL, "forget what was said, keep files and variables",
-      "忘记说过的内容，保留文件和变量" },
+    { "forget", NULL, session_forget, BOX_OP_CELL, NULL,
+      "forget all of this conversation: words, code, files, variables", "忘记整个会话：对话、代码、文件和变量" },
     { "help", NULL, run_help, BOX_OP_CELL, NULL, "this list", "显示这个列表" },
     { "history", NULL, run_history, BOX_OP_CELL, NULL, "the last questions", "最近的问题" },
     { "limits", NULL, run_limits, BOX_OP_CELL, NULL, "what may be used, and what of it is", "限额和已用量" },
@@ -459,9 +450,9 @@ const struct command *command_find(const char *text, bool bare, const char **arg
     return c;
 }
 
-bool command_needs_box(const struct command *c)
+bool command_waits(const struct command *c)
 {
-    return c->run == NULL;
+    return !c->run || c->run == session_forget;
 }
 
 void command_run(const struct command *c, struct request *r, const char *arg)

@@ -43,10 +43,25 @@ const struct chat_events session_hub_events = { .on_event = on_event, .on_end = 
 
 bool session_hub_idle(const struct session_hub *h)
 {
-    for (const struct session *s = h->sessions; s; s = s->next)
-        if (s->queue || s->turn || s->errand)
-            return false;
-    return !h->deliveries;
+    return h->request_n == 0 && !h->deliveries;
+}
+
+static void count_session(struct session_counts *c, const struct session *s)
+{
+    const bool runs = s->turn || s->errand;
+    c->boxes += s->box != NULL;
+    c->boxes_idle += s->box && !runs;
+    c->running += runs;
+    for (const struct request *r = s->queue; r; r = r->next)
+        c->waiting++;
+}
+
+struct session_counts session_hub_counts(const struct session_hub *h)
+{
+    struct session_counts c = { .sessions = h->sessions.n, .undelivered = deliveries_count(h) };
+    for (const struct map_item *i = h->sessions.first; i; i = i->next)
+        count_session(&c, i->value);
+    return c;
 }
 
 static void tell_drained(void *ud)
@@ -105,99 +120,6 @@ const struct conf_model *session_model(const struct session *s)
     return s->model ? s->model : conf_find_model(s->hub->parts.conf, s->hub->parts.conf->model);
 }
 
-/* ---- sessions ---- */
-
-static bool is_of(const struct session *s, const struct hub_chat *c, const char *room, const char *thread)
-{
-    const char *own = s->row.thread ? s->row.thread : "";
-    return s->chat == c && strcmp(s->row.room, room) == 0 && strcmp(own, thread ? thread : "") == 0;
-}
-
-/* A thread that the bot was part of stays one after a restart. */
-static bool has_talked(struct session_hub *h, const char *id, struct err *e)
-{
-    struct turn_row *turns = NULL;
-    size_t n = 0;
-    if (store_turns(h->parts.store, id, 1, &turns, &n, e) < 0)
-        log_warn("session_history_unread", KV_S("session", id), KV_E(e));
-    for (size_t i = 0; i < n; i++)
-        turn_row_clear(&turns[i]);
-    free(turns);
-    return n > 0;
-}
-
-struct session *session_get(struct hub_chat *c, const char *room, const char *thread, struct err *e)
-{
-    struct session_hub *h = c->hub;
-    struct err unread = { 0 };
-    for (struct session *s = h->sessions; s; s = s->next)
-        if (is_of(s, c, room, thread))
-            return s;
-    struct session *s = xcalloc(1, sizeof(*s));
-    bool made = false;
-    if (store_session_get(h->parts.store, c->ops->name, room, thread, &s->row, &made, e) < 0) {
-        session_row_clear(&s->row);
-        free(s);
-        return NULL;
-    }
-    s->hub = h;
-    s->chat = c;
-    s->out_fd = s->staging.fd = -1;
-    s->talked = !made && has_talked(h, s->row.id, &unread);
-    s->next = h->sessions;
-    h->sessions = s;
-    return s;
-}
-
-bool session_knows(const struct session *s, const char *event_id)
-{
-    for (size_t i = 0; i < RECENT_MAX; i++)
-        if (s->recent[i] && strcmp(s->recent[i], event_id) == 0)
-            return true;
-    return false;
-}
-
-void session_remember(struct session *s, const char *event_id)
-{
-    char **slot = &s->recent[s->recent_n++ % RECENT_MAX];
-    free(*slot);
-    *slot = xstrdup(event_id);
-}
-
-static bool has_open_request(const struct session *s, const char *event_id)
-{
-    for (const struct request *r = s->queue; r; r = r->next)
-        if (strcmp(r->event_id, event_id) == 0 || strcmp(r->reply_to, event_id) == 0)
-            return true;
-    const struct request *running = s->turn ? s->turn->request : s->errand;
-    return running && (strcmp(running->event_id, event_id) == 0 || strcmp(running->reply_to, event_id) == 0);
-}
-
-struct session *session_with(struct hub_chat *c, const char *event_id)
-{
-    for (struct session *s = c->hub->sessions; s; s = s->next)
-        if (s->chat == c && (has_open_request(s, event_id) || session_knows(s, event_id)))
-            return s;
-    return NULL;
-}
-
-static void session_free(struct session *s)
-{
-    turn_free(s->turn);
-    request_free(s->errand);
-    while (s->queue) {
-        struct request *r = s->queue;
-        s->queue = r->next;
-        request_free(r);
-    }
-    for (size_t i = 0; i < RECENT_MAX; i++)
-        free(s->recent[i]);
-    session_defer_cancel(s);
-    session_keep_forget(s);
-    session_row_clear(&s->row);
-    free(s);
-}
-
 /* ---- the hub ---- */
 
 int session_hub_new(struct session_hub **out, const struct session_parts *parts, struct err *e)
@@ -212,6 +134,7 @@ int session_hub_new(struct session_hub **out, const struct session_parts *parts,
         session_hub_free(h);
         return -1;
     }
+    session_retention_begin(h);
     *out = h;
     return 0;
 }
@@ -230,15 +153,10 @@ void session_hub_free(struct session_hub *h)
 {
     if (!h)
         return;
-    for (struct session *s = h->sessions; s; s = s->next)
-        session_close_box(s); /* first of all: no callback into what is freed below */
-    loop_defer_cancel(h->parts.loop, turns_bury, h);
-    turns_bury(h);
-    while (h->sessions) {
-        struct session *s = h->sessions;
-        h->sessions = s->next;
-        session_free(s);
-    }
+    loop_cancel(h->parts.loop, h->retention);
+    unkept_free(h);
+    sessions_free(h);
+    map_clear(&h->askers, NULL);
     models_free(h);
     deliveries_free(h);
     while (h->chats) {

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "conf.h"
 #include "log.h"
+#include "metric.h"
 #include "session_private.h"
 
 enum {
@@ -95,6 +96,9 @@ void session_spent(void *ud, const struct model_usage *u)
         .out = u->out,
         .cost = budget_cost(t->model->section, u),
     };
+    metric_count(METRIC_TOKENS, "in", u->in);
+    metric_count(METRIC_TOKENS, "cached", u->cached);
+    metric_count(METRIC_TOKENS, "out", u->out);
     read_budgets(before, s, row.person);
     if (store_usage_add(s->hub->parts.store, &row, &e) < 0)
         log_warn("usage_not_kept", KV_S("session", s->row.id), KV_E(&e));

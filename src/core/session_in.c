@@ -9,6 +9,7 @@
 #include "conf.h"
 #include "json.h"
 #include "log.h"
+#include "metric.h"
 #include "session_private.h"
 
 enum {
@@ -17,6 +18,36 @@ enum {
     PAUSE_MS = 600000,
     NAMES_MAX = 8 << 10,
 };
+
+/* ---- who has what waiting ---- */
+
+struct asker {
+    char *id;
+    int64_t n; /* requests that wait or run, anywhere */
+};
+
+static void asker_comes(struct request *r)
+{
+    struct map *askers = &r->session->hub->askers;
+    if (r->asker)
+        return;
+    r->asker = map_get(askers, r->sender);
+    if (!r->asker) {
+        r->asker = xcalloc(1, sizeof(*r->asker));
+        r->asker->id = xstrdup(r->sender);
+        map_put(askers, r->asker->id, r->asker);
+    }
+    r->asker->n++;
+}
+
+static void asker_leaves(struct request *r)
+{
+    if (!r->asker || --r->asker->n > 0)
+        return;
+    (void)map_take(&r->session->hub->askers, r->sender);
+    free(r->asker->id);
+    free(r->asker);
+}
 
 /* ---- requests ---- */
 
@@ -36,6 +67,8 @@ struct request *request_new(struct session *s, int64_t seq, const char *event_id
         .code = call_fenced_code(text),
         .came_ms = loop_now_ms(s->hub->parts.loop),
     };
+    s->request_n++;
+    s->hub->request_n++;
     return r;
 }
 
@@ -44,6 +77,9 @@ void request_free(struct request *r)
     if (!r)
         return;
     loop_cancel(r->session->hub->parts.loop, r->status.timer);
+    asker_leaves(r);
+    r->session->request_n--;
+    r->session->hub->request_n--;
     free(r->status.text);
     free(r->event_id);
     free(r->reply_to);
@@ -81,12 +117,25 @@ static void wake(struct session *s)
     status_queue(s);
 }
 
+static size_t waiting_of(const struct session *s, const char *sender, const struct request *before)
+{
+    size_t n = 0;
+    for (const struct request *r = s->queue; r && r != before; r = r->next)
+        n += strcmp(r->sender, sender) == 0;
+    return n;
+}
+
+/* Everybody's first waits before anybody's second: whoever asks ten things at once keeps the others waiting for one of them. */
 void request_enqueue(struct request *r)
 {
-    struct request **end = &r->session->queue;
-    while (*end)
-        end = &(*end)->next;
-    *end = r;
+    struct session *s = r->session;
+    const size_t mine = waiting_of(s, r->sender, NULL);
+    struct request **at = &s->queue;
+    while (*at && waiting_of(s, (*at)->sender, *at) <= mine)
+        at = &(*at)->next;
+    r->next = *at;
+    *at = r;
+    asker_comes(r);
     session_set_inbox(r->session, r->seq, INBOX_QUEUED);
     wake(r->session);
 }
@@ -115,6 +164,19 @@ static bool is_too_quick(struct session *s, struct request *r)
     return true;
 }
 
+/* One person's flood does not keep the others waiting, in however many conversations it comes. */
+static bool has_enough(struct session *s, struct request *r)
+{
+    const struct asker *a = map_get(&s->hub->askers, r->sender);
+    const int64_t max = s->hub->parts.conf->access_waiting;
+    if (max == 0 || !a || a->n < max)
+        return false;
+    autofree char *limit = xasprintf("%" PRId64, max);
+    log_warn("too_many_wait", KV_S("session", s->row.id), KV_S("sender", r->sender), KV_I("n", a->n));
+    session_notice_words(s, r, WORD_TOO_MANY, limit, NULL);
+    return true;
+}
+
 /* Keeps the event; *fresh false: it was here before. */
 static int keep_event(struct session *s, const struct chat_event *ev, int64_t *seq, bool *fresh)
 {
@@ -133,10 +195,11 @@ static int keep_event(struct session *s, const struct chat_event *ev, int64_t *s
         .state = INBOX_NEW,
     };
     const int rc = store_inbox_add(s->hub->parts.store, &item, seq, fresh, &e);
-    if (rc < 0)
-        log_error("event_not_kept", KV_S("session", s->row.id), KV_E(&e));
     inbox_item_clear(&item);
-    return rc;
+    if (rc < 0)
+        return unkept_message(s->chat, ev, &e);
+    unkept_message_over(s->hub);
+    return 0;
 }
 
 /* ---- files ---- */
@@ -210,7 +273,7 @@ static void greet_files(struct session *s, struct request *r, const char *names)
 {
     const struct request *open = s->turn ? s->turn->request : NULL;
     if (*names && !s->queue)
-        session_notice_words(s, r, open || s->answered_ms ? WORD_FILE_LATE : WORD_FILE_GOT, names, NULL);
+        session_notice_words(s, r, open || s->talked ? WORD_FILE_LATE : WORD_FILE_GOT, names, NULL);
 }
 
 /* Delivered again: the crash may have come between the event and its files. */
@@ -242,13 +305,13 @@ void request_route(struct request *take_r, bool bare)
     struct session *s = take_r->session;
     const char *arg = NULL;
     const struct command *c = command_find(take_r->text, bare, &arg);
-    if (c && !command_needs_box(c)) {
+    if (c && !command_waits(c)) {
         session_set_inbox(s, take_r->seq, INBOX_DONE); /* before: rerun puts it back into the queue */
         command_run(c, take_r, arg);
         request_free(take_r);
         return;
     }
-    if (!c && is_too_quick(s, take_r)) {
+    if (!c && (is_too_quick(s, take_r) || has_enough(s, take_r))) {
         session_set_inbox(s, take_r->seq, INBOX_DROPPED);
         request_free(take_r);
         return;
@@ -289,10 +352,8 @@ static int take_message(struct hub_chat *c, const struct chat_event *ev)
     if (!may_ask(c, ev))
         return turn_away(c, ev);
     struct session *s = session_get(c, ev->room, ev->thread, &e);
-    if (!s) {
-        log_error("session_not_opened", KV_E(&e));
-        return -1;
-    }
+    if (!s)
+        return unkept_message(c, ev, &e);
     const bool addressed = is_addressed(s, ev);
     if (!addressed && ev->file_n == 0)
         return 0;
@@ -368,6 +429,7 @@ static void put_edit(struct session *s, struct request *r, const char *about)
         request_enqueue(r);
         return;
     }
+    asker_comes(r);
     session_set_inbox(s, r->seq, INBOX_QUEUED);
     wake(s);
 }
@@ -417,7 +479,8 @@ static int take_delete(struct hub_chat *c, const struct chat_event *ev)
 /* We are not in that room any more: nobody could hear an answer. Files and variables stay, for when we come back. */
 static int take_leave(struct hub_chat *c, const struct chat_event *ev)
 {
-    for (struct session *s = c->hub->sessions; s; s = s->next) {
+    for (struct map_item *i = c->hub->sessions.first; i; i = i->next) {
+        struct session *s = i->value;
         if (s->chat != c || !ev->room || strcmp(s->row.room, ev->room) != 0)
             continue;
         (void)session_drop_requests(s, NULL);
@@ -477,6 +540,9 @@ static int take_reaction(struct hub_chat *c, const struct chat_event *ev)
 
 int session_take_event(struct hub_chat *c, const struct chat_event *ev)
 {
+    metric_count(METRIC_EVENTS, c->ops->name, 1);
+    if (ev->type == CHAT_MESSAGE && ev->sent_ms > 0)
+        metric_took_ms(METRIC_CHAT_LAG, c->ops->name, time_unix_ms() - ev->sent_ms);
     switch (ev->type) {
     case CHAT_MESSAGE: return take_message(c, ev);
     case CHAT_EDIT: return may_ask(c, ev) ? take_edit(c, ev) : 0;

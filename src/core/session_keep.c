@@ -11,6 +11,7 @@
 #include "conf.h"
 #include "json.h"
 #include "log.h"
+#include "metric.h"
 #include "session_private.h"
 #include "state.h"
 
@@ -71,6 +72,7 @@ static void rest_check(struct session_hub *h);
 static void log_saved(struct session *s, const struct json *report, const struct err *e)
 {
     s->save_took_ms = loop_now_ms(s->hub->parts.loop) - s->save_began_ms;
+    metric_count(METRIC_CHECKPOINTS, report ? "made" : e->kind == ERR_REFUSED ? "given_up" : "failed", 1);
     if (report)
         log_info("checkpoint_made", KV_S("session", s->row.id), KV_I("cell", s->base),
                  KV_I("kept", json_int_or(report, "kept", 0)),
@@ -466,8 +468,8 @@ static void rest_check(struct session_hub *h)
 {
     if (!h->resting)
         return;
-    for (const struct session *s = h->sessions; s; s = s->next)
-        if (s->saving)
+    for (const struct map_item *i = h->sessions.first; i; i = i->next)
+        if (((const struct session *)i->value)->saving)
             return;
     loop_defer_cancel(h->parts.loop, rested, h);
     loop_defer(h->parts.loop, rested, h);
@@ -478,9 +480,11 @@ void session_hub_rest(struct session_hub *h, void (*done)(void *ud), void *ud)
     h->resting = true;
     h->rested = done;
     h->rested_ud = ud;
-    for (struct session *s = h->sessions; s; s = s->next)
+    for (const struct map_item *i = h->sessions.first; i; i = i->next) {
+        struct session *s = i->value;
         if (keeps(s) && !s->turn && !s->errand && !s->job && has_state(s) && s->base != s->kept_cell)
             save(s, false);
+    }
     rest_check(h);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "json.h"
 #include "log.h"
+#include "metric.h"
 #include "session_private.h"
 
 enum {
@@ -56,6 +57,34 @@ void deliveries_free(struct session_hub *h)
     }
 }
 
+size_t deliveries_count(const struct session_hub *h)
+{
+    size_t n = 0;
+    for (const struct delivery *d = h->deliveries; d; d = d->next)
+        n++;
+    return n;
+}
+
+bool delivery_is_kept(struct session_hub *h, const char *txn, int64_t id)
+{
+    for (struct delivery *d = h->deliveries; d; d = d->next) {
+        if (strcmp(d->item.txn, txn) != 0)
+            continue;
+        d->item.id = id;
+        return true;
+    }
+    return false;
+}
+
+void session_drop_deliveries(const struct session *s)
+{
+    for (struct delivery *d = s->hub->deliveries, *next; d; d = next) {
+        next = d->next;
+        if (d->timer && d->item.session && strcmp(d->item.session, s->row.id) == 0)
+            delivery_over(d);
+    }
+}
+
 static void mark_sent(struct delivery *d)
 {
     struct err e = { 0 };
@@ -69,6 +98,7 @@ static void attempt(void *ud);
 static void failed(struct delivery *d, const struct err *e)
 {
     d->item.tries++;
+    metric_count(METRIC_POSTS_FAILED, d->chat->ops->name, 1);
     log_warn("answer_not_posted", KV_S("txn", d->item.txn), KV_I("try", d->item.tries), KV_E(e));
     if (!err_retryable(e)) {
         mark_sent(d); /* the platform will never take it */
@@ -97,6 +127,7 @@ static void attempt(void *ud)
 {
     struct delivery *d = ud;
     struct err e = { 0 };
+    d->timer = 0;
     const struct chat_post p = {
         .type = d->item.amends ? CHAT_AMEND : CHAT_ANSWER,
         .amends = d->item.amends,

@@ -1,4 +1,4 @@
-/* session_private.h - the parts of the hub: session.c knows who is who, session_in.c takes what people do, session_turn.c runs a
+/* session_private.h - the parts of the hub: session.c knows who is who, session_map.c which conversations are in memory, session_in.c takes what people do, session_turn.c runs a
  * turn, session_stage.c brings files into the box, session_keep.c variables, session_edit.c takes an answered question back, session_report.c sums a turn
  * up, session_out.c delivers, session_status.c tells how it goes. command.c answers commands. */
 #ifndef SESSION_PRIVATE_H
@@ -7,6 +7,7 @@
 #include "budget.h"
 #include "chat.h"
 #include "loop.h"
+#include "map.h"
 #include "prompt.h"
 #include "session.h"
 #include "words.h"
@@ -14,6 +15,7 @@
 struct command;
 struct delivery;
 struct session;
+struct unkept_turn;
 
 struct hub_chat {
     struct hub_chat *next;
@@ -37,7 +39,14 @@ struct session_hub {
     struct tool_set *tools;
     struct hub_chat *chats;
     struct hub_model *models;
-    struct session *sessions;
+    struct map sessions; /* in memory, by place; the least recently used first */
+    struct map askers;   /* people who have something waiting or running: struct asker */
+    size_t request_n;    /* that exist */
+    loop_timer sweep;    /* lets sessions go that nobody uses */
+    loop_timer retention;
+    struct unkept_turn *unkept_turns; /* answered, not yet in the store */
+    struct map unkept_rooms;          /* told that nothing can be taken */
+    loop_timer unkept_timer;
     struct delivery *deliveries;
     struct turn *graves; /* over, to be freed off the stack */
     bool drained;        /* told */
@@ -61,10 +70,11 @@ struct request {
     char *event_id, *reply_to, *sender, *name, *text;
     const char *language;
     char *code;                    /* a person's own program */
-    const struct command *command; /* one that needs the box */
+    const struct command *command; /* one that waits for its turn */
     char *replaces;                /* the earlier answer's txn, when this is a new wording of its question */
     bool edited;                   /* replaces an earlier question */
     bool overheard;                /* not meant for us: nothing is said about it */
+    struct asker *asker;           /* while it waits or runs; NULL before */
     int notices;                   /* said so far: each has a key of its own */
     int64_t came_ms;               /* loop's clock */
     struct status_line status;
@@ -112,24 +122,22 @@ struct staging {
     bool lenient; /* a file that can't be put is left out */
 };
 
-enum { RECENT_MAX = 32 };
-
 struct state_job;
 typedef void session_back_fn(struct session *s, const struct json *reply,
                              const struct err *e); /* one of both is NULL */
 
 struct session {
-    struct session *next;
+    char *key; /* its place, in the map */
     struct session_hub *hub;
     struct hub_chat *chat;
     struct session_row row;
     bool talked; /* has had a turn: its thread needs no mention any more */
 
-    struct request *queue;    /* oldest first */
-    struct turn *turn;        /* NULL: none runs */
-    struct request *errand;   /* a command that asks the box */
-    char *recent[RECENT_MAX]; /* ids of questions that were answered */
-    size_t recent_n;
+    struct request *queue;  /* oldest first */
+    struct turn *turn;      /* NULL: none runs */
+    struct request *errand; /* a command whose turn it is */
+    size_t request_n;       /* that exist; none: nothing waits, runs or is on its way out */
+    int64_t used_ms;        /* loop's clock: last asked for */
 
     struct box *box; /* NULL: none */
     int out_fd;
@@ -159,16 +167,18 @@ struct session {
     struct err refusal;      /* of the box, for back_to */
 
     const struct conf_model *model; /* chosen here; NULL: the default */
-    int64_t turns, tokens;          /* since the start */
     int64_t answered_ms, paused_until_ms;
     int quick; /* questions in a row that came the moment the last was answered */
 };
 
-/* session.c */
+/* session_map.c: sessions that are in memory. One that nobody uses leaves it, and comes back out of the store with the next word. */
 struct session *session_get(struct hub_chat *c, const char *room, const char *thread, struct err *e); /* NULL: e */
 struct session *session_with(struct hub_chat *c, const char *event_id); /* that has this question; NULL: none */
-void session_remember(struct session *s, const char *event_id);
-bool session_knows(const struct session *s, const char *event_id);
+/* The session with that id is in memory and cannot leave it now; else it has left. */
+bool sessions_hold(struct session_hub *h, const char *id);
+void sessions_free(struct session_hub *h);
+
+/* session.c */
 struct hub_model *session_hub_model(struct session_hub *h, const struct conf_model *section,
                                     struct err *e); /* NULL: e */
 const struct conf_model *session_model(const struct session *s);
@@ -188,6 +198,12 @@ void request_route(struct request *take_r, bool bare);
 /* What this person (NULL: anybody) asked and what has not begun is not wanted any more; how many that were. */
 size_t session_drop_requests(struct session *s, const char *sender);
 void session_set_inbox(struct session *s, int64_t seq, enum inbox_state state);
+
+/* session_forget.c */
+/* Runs as an errand: nothing of the conversation stays. */
+void session_forget(struct request *r, const char *arg);
+/* Conversations that nobody used for so long that they are forgotten: now and from time to time. */
+void session_retention_begin(struct session_hub *h);
 
 /* session_turn.c */
 void session_pump(void *session); /* start what waits, if nothing runs */
@@ -296,8 +312,21 @@ void session_notice(struct session *s, struct request *r, char *take_markdown);
 void session_notice_words(struct session *s, struct request *r, enum word w, const char *a, const char *b);
 void session_deliver(struct hub_chat *c, struct outbox_item *take_item);
 void deliveries_free(struct session_hub *h);
+size_t deliveries_count(const struct session_hub *h);
+void session_drop_deliveries(const struct session *s); /* but what is on its way this moment */
 int outbox_resume(struct session_hub *h, struct err *e);
 char *session_txn(const struct session *s, const char *event_id, const char *what);
+
+/* The answer with that key is still on its way, and is in the store from now on, as id. */
+bool delivery_is_kept(struct session_hub *h, const char *txn, int64_t id);
+
+/* session_unkept.c */
+/* It could not be kept: logged, told to whoever asked; -1, for the platform. */
+int unkept_message(struct hub_chat *c, const struct chat_event *ev, const struct err *why);
+void unkept_message_over(struct session_hub *h); /* one could */
+void unkept_turn(struct session_hub *h, struct turn_row *take_row, const struct outbox_item *answer);
+void unkept_drop(struct session_hub *h, const char *session); /* its turns are not wanted any more */
+void unkept_free(struct session_hub *h);
 
 /* session_status.c */
 void status_set(struct request *r, char *take_text);
@@ -310,9 +339,9 @@ void session_export(struct request *r); /* posts this conversation as a notebook
 /* command.c */
 /* The command that text is, and where its argument begins; NULL: it is none. bare: without "!" it counts too. */
 const struct command *command_find(const char *text, bool bare, const char **arg);
-bool command_needs_box(const struct command *c);
+bool command_waits(const struct command *c); /* for its turn in the queue */
 void command_run(const struct command *c, struct request *r,
                  const char *arg);                               /* answers at once; r stays the caller's */
-void command_errand(const struct command *c, struct request *r); /* asks the box; ends in errand_done */
+void command_errand(const struct command *c, struct request *r); /* its turn has come; ends in errand_done */
 void errand_done(struct session *s);                             /* session_turn.c */
 #endif

@@ -8,6 +8,7 @@
 #include "conf.h"
 #include "json.h"
 #include "log.h"
+#include "metric.h"
 #include "session_private.h"
 #include "state.h"
 
@@ -147,6 +148,7 @@ void turns_bury(void *hub)
         h->graves = t->next;
         turn_free(t);
     }
+    session_hub_settle(h);
 }
 
 static void bury(struct session_hub *h, struct turn *t)
@@ -199,8 +201,10 @@ static void keep_turn(struct session *s, const struct turn_result *r, const stru
         .receipt = print_array(r->receipt_facts),
         .status = xstrdup(agent_status_name(o->status)),
     };
-    if (store_turn_end(s->hub->parts.store, &row, out, &out->id, &e) < 0)
+    if (store_turn_end(s->hub->parts.store, &row, out, &out->id, &e) < 0) {
         log_error("turn_not_kept", KV_S("session", s->row.id), KV_I("turn", row.id), KV_E(&e));
+        unkept_turn(s->hub, &row, out);
+    }
     turn_row_clear(&row);
 }
 
@@ -228,9 +232,12 @@ static void tell_watch(struct session *s, const struct turn_result *r, const str
 
 static void log_turn(const struct session *s, const struct agent_outcome *o)
 {
+    const int64_t took_ms = loop_now_ms(s->hub->parts.loop) - s->turn->started_ms;
+    metric_count(METRIC_TURNS, agent_status_name(o->status), 1);
+    metric_took_ms(METRIC_TURN_TIME, NULL, took_ms);
     log_info("turn_done", KV_S("session", s->row.id), KV_I("turn", s->turn->id),
              KV_S("status", agent_status_name(o->status)), KV_I("steps", o->steps), KV_I("cells", o->cell_n),
-             KV_I("took_ms", loop_now_ms(s->hub->parts.loop) - s->turn->started_ms));
+             KV_I("took_ms", took_ms));
 }
 
 /* Nothing of the turn is needed any more; its agent may be the one that is calling. */
@@ -268,9 +275,6 @@ static void end_turn(struct session *s, struct agent_outcome *o)
         keep_turn(s, &r, o, &out);
     }
     session_tell_near(s);
-    s->tokens += o->usage.in + o->usage.out;
-    s->turns++;
-    session_remember(s, q->reply_to);
     s->answered_ms = loop_now_ms(s->hub->parts.loop);
     if (!s->turn->silent) {
         session_deliver(s->chat, &out);
@@ -312,12 +316,17 @@ static void on_cell(void *ud, const char *code, struct cell *c)
 {
     struct session *s = ud;
     struct err e = { 0 };
+    metric_count(METRIC_CELLS, cell_status_name(c->status), 1);
+    metric_took_ms(METRIC_CELL_TIME, NULL, (int64_t)c->took_ms);
     s->row.cells = c->number;
     s->fresh = false;
     s->base = c->state == CELL_LOST ? 0 : s->base;
     session_keep_files(s, c);
-    if (store_cell_add(s->hub->parts.store, s->row.id, s->turn->id, code, c, s->base, &e) < 0)
+    if (store_cell_add(s->hub->parts.store, s->row.id, s->turn->id, code, c, s->base, &e) < 0) {
         log_error("cell_not_kept", KV_S("session", s->row.id), KV_I("cell", c->number), KV_E(&e));
+        autofree char *note = xasprintf(CELL_NOT_KEPT "cell %d: it could not be stored", c->number);
+        cell_add_note(c, note);
+    }
     if (c->state == CELL_KEPT || (c->state == CELL_LOST && session_cell_lives(c)))
         session_is_at(s, c->number);
     else if (c->state == CELL_LOST && !s->thaw_wanted)
@@ -482,6 +491,7 @@ static void begin(struct session *s, struct request *r)
     struct turn *t = xcalloc(1, sizeof(*t));
     t->request = r;
     t->started_ms = loop_now_ms(s->hub->parts.loop);
+    metric_took_ms(METRIC_WAIT_TIME, NULL, t->started_ms - r->came_ms);
     s->turn = t;
     s->talked = true;
     t->model = session_hub_model(s->hub, session_model(s), &e);

@@ -136,8 +136,9 @@ static const struct {
                            "没有第 {a} 个问题：`history` 共列出 {b} 个。" },
     [WORD_RESET] = { "Variables are gone, files are kept.", "变量已清空，文件仍在。" },
     [WORD_USAGE] = { "This conversation so far: {a} in {b} calls of a model.", "这个会话至今：{a}，调用模型 {b} 次。" },
-    [WORD_FORGOTTEN] = { "What was said here is forgotten; files and variables stay.",
-                         "这里说过的内容已忘记，文件和变量仍在。" },
+    [WORD_FORGOTTEN] = { "Everything of this conversation is forgotten: what was said, code, files and variables. "
+                         "What was posted here stays with the chat server.",
+                         "这个会话的一切都已忘记：对话、代码、文件和变量。已发到聊天里的内容仍在聊天服务器上。" },
     [WORD_NO_LIMIT] = { "no limit", "不限" },
     [WORD_LIMIT_CELL] = { "A program may run {a} s and use {b} MB.", "一个程序最多运行 {a} 秒，使用 {b} MB 内存。" },
     [WORD_LIMIT_TURN] = { "A question may take {a} s and {b} steps.", "一个问题最多用 {a} 秒、{b} 步。" },
@@ -157,11 +158,16 @@ static const struct {
     [WORD_SLOW_DOWN] = { "That was a great many questions, each asked the moment the last was answered, so I pause for ten "
                          "minutes in case two bots are talking to each other.",
                          "提问过于频繁（每次回答后立即再问）。为防止两个机器人互相对话，暂停十分钟。" },
+    [WORD_TOO_MANY] = { "You have {a} questions waiting already. Ask this one again when some are answered.",
+                        "你已有 {a} 个问题在等待。等其中一些得到回答后再问。" },
     [WORD_NOT_YOU] = { "You may not ask this bot anything: whoever runs it keeps a list of people, and you are not on it. "
                        "They can add you.",
                        "你没有使用这个机器人的权限：管理员维护着一份名单，请联系管理员把你加入。" },
     [WORD_NOT_HERE] = { "I may not answer in this room. Write to me directly, or ask whoever runs me to add the room.",
                         "我不能在这个房间里回答。请直接给我发消息，或联系管理员添加这个房间。" },
+    [WORD_NOT_TAKEN] = { "I cannot keep anything right now (the disk of this service is full, or broken), so I have not taken your "
+                         "message. Please tell whoever runs me, and ask again later.",
+                         "我现在无法保存任何内容（服务的磁盘已满或出错），因此没有接收你的消息。请告知管理员，稍后再问。" },
     [WORD_TRY_AGAIN] = { "That did not work just now. Please try again.", "刚才没有成功，请再试一次。" },
 };
 

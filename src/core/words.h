@@ -100,9 +100,11 @@ enum word {
     WORD_MODEL_NOW,   /* a: name */
     WORD_MODEL_NONE,  /* a: name, b: others */
     WORD_SLOW_DOWN,
+    WORD_TOO_MANY, /* a: how many */
     WORD_NOT_YOU,
     WORD_NOT_HERE,
     WORD_TRY_AGAIN,
+    WORD_NOT_TAKEN, /* the message could not be kept */
     WORDS,
 };
 

@@ -118,6 +118,11 @@ int db_each(struct db *d, struct err *e, db_row_fn *row, void *ud, const char *s
     return rc;
 }
 
+void db_settle(struct db *d)
+{
+    (void)sqlite3_wal_checkpoint_v2(d->sql, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+}
+
 int64_t db_last_id(const struct db *d)
 {
     return sqlite3_last_insert_rowid(d->sql);

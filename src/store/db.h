@@ -18,6 +18,8 @@ void db_close(struct db *d);
 must_check int db_migrate(struct db *d, const char *const *steps, int n, struct err *e);
 
 must_check int db_exec(struct db *d, struct err *e, const char *sql, const char *types, ...);
+/* The journal's content goes into the database, and the journal is emptied. While somebody reads it is left for the next time. */
+void db_settle(struct db *d);
 /* row() for each result row; a negative return stops. */
 typedef int db_row_fn(void *ud, const struct db_row *r);
 must_check int db_each(struct db *d, struct err *e, db_row_fn *row, void *ud, const char *sql, const char *types, ...);

@@ -21,7 +21,7 @@ static int get_seq(void *ud, const struct db_row *r)
     return 0;
 }
 
-int store_inbox_add(struct store *s, const struct inbox_item *i, int64_t *seq, bool *fresh, struct err *e)
+static int insert(struct store *s, const struct inbox_item *i, int64_t *seq, bool *fresh, struct err *e)
 {
     if (db_exec(
             s->db, e,
@@ -37,6 +37,15 @@ int store_inbox_add(struct store *s, const struct inbox_item *i, int64_t *seq, b
     }
     return db_each(s->db, e, get_seq, seq, "SELECT seq FROM inbox WHERE platform=? AND event_id=?", "ss", i->platform,
                    i->event_id);
+}
+
+int store_inbox_add(struct store *s, const struct inbox_item *i, int64_t *seq, bool *fresh, struct err *e)
+{
+    AUTO(db_tx_end) struct db_tx tx = { 0 };
+    if (db_tx_begin(&tx, s->db, e) < 0 || insert(s, i, seq, fresh, e) < 0 ||
+        db_exec(s->db, e, "UPDATE sessions SET used_ms=? WHERE id=?", "is", time_unix_ms(), i->session) < 0)
+        return -1;
+    return db_tx_commit(&tx, e);
 }
 
 int store_inbox_set(struct store *s, int64_t seq, enum inbox_state state, struct err *e)

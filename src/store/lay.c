@@ -13,7 +13,7 @@
 enum { DEPTH_MAX = 20, NUMBERS_MAX = 100000 };
 
 /* NOLINTNEXTLINE(misc-no-recursion): DEPTH_MAX ends it; the tree is ours */
-static void remove_below(int parent, const char *name, int depth)
+static void remove_tree(int parent, const char *name, int depth)
 {
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -26,11 +26,16 @@ static void remove_below(int parent, const char *name, int depth)
         if (strcmp(x->d_name, ".") == 0 || strcmp(x->d_name, "..") == 0)
             continue;
         if (unlinkat(fd, x->d_name, 0) < 0 && (errno == EISDIR || errno == EPERM)) {
-            remove_below(fd, x->d_name, depth + 1);
+            remove_tree(fd, x->d_name, depth + 1);
             (void)unlinkat(fd, x->d_name, AT_REMOVEDIR);
         }
     }
     (void)closedir(d);
+}
+
+void store_remove_below(int parent, const char *name)
+{
+    remove_tree(parent, name, 0);
 }
 
 void store_files_unlay(struct store *s, const char *session)
@@ -38,7 +43,7 @@ void store_files_unlay(struct store *s, const char *session)
     autofree char *path = xasprintf("sessions/%s", session);
     autoclose int fd = openat(s->dir_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd >= 0)
-        remove_below(fd, "box", 0);
+        store_remove_below(fd, "box");
 }
 
 /* Others may look in, through the descriptor that a keeper is given; data_dir itself is closed to them. */

@@ -1,4 +1,4 @@
-/* How long conversations are carried, and how they are forgotten. */
+/* How long conversations are carried. */
 #include "store_private.h"
 
 void notes_row_clear(struct notes_row *r)
@@ -26,22 +26,4 @@ int store_notes_set(struct store *s, const char *session, const struct notes_row
 {
     return db_exec(s->db, e, "INSERT OR REPLACE INTO notes(session, notes, noted, shortened) VALUES(?,?,?,?)", "ssii",
                    session, r->notes ? r->notes : "", r->noted, r->shortened);
-}
-
-/* What was posted lies in the platform's hands; our copies of it go too. The inbox keeps its keys against doubles, without the text. */
-int store_forget(struct store *s, const char *session, struct err *e)
-{
-    AUTO(db_tx_end) struct db_tx tx = { 0 };
-    static const char *const steps[] = {
-        "UPDATE turns SET request='', answer=NULL, messages=NULL, receipt=NULL WHERE session=? AND status<>'running'",
-        "UPDATE inbox SET text='' WHERE session=? AND state>=3",
-        "DELETE FROM outbox WHERE session=? AND sent_ms IS NOT NULL",
-        "DELETE FROM notes WHERE session=?",
-    };
-    if (db_tx_begin(&tx, s->db, e) < 0)
-        return err_wrap(e, "forget");
-    for (size_t i = 0; i < countof(steps); i++)
-        if (db_exec(s->db, e, steps[i], "s", session) < 0)
-            return err_wrap(e, "forget");
-    return db_tx_commit(&tx, e);
 }

@@ -64,5 +64,12 @@ static const char *const schema_steps[] = {
     "CREATE TABLE lines("
     " session TEXT NOT NULL REFERENCES sessions(id), line INTEGER NOT NULL, parent INTEGER NOT NULL, after INTEGER NOT NULL,"
     " first INTEGER NOT NULL, PRIMARY KEY(session, line)) WITHOUT ROWID;",
+    /* 7: from a message to its conversation, a choice of model that outlives the program, and what is old or to be forgotten */
+    "ALTER TABLE sessions ADD COLUMN model TEXT;" /* NULL: the default */
+    "CREATE INDEX sessions_used ON sessions(used_ms);"
+    "CREATE INDEX inbox_about ON inbox(platform, about) WHERE about IS NOT NULL;"
+    "CREATE INDEX inbox_of ON inbox(session);"
+    "CREATE INDEX turns_for ON turns(seq);"
+    "CREATE INDEX outbox_of ON outbox(session);",
 };
 #endif

@@ -10,6 +10,7 @@ void session_row_clear(struct session_row *r)
     free(r->platform);
     free(r->room);
     free(r->thread);
+    free(r->model);
     *r = (struct session_row){ 0 };
 }
 
@@ -34,13 +35,14 @@ static int get_row(void *ud, const struct db_row *r)
     s->used_ms = db_int(r, 5);
     s->cells = (int)db_int(r, 6);
     s->base = (int)db_int(r, 7);
+    s->model = db_dup(r, 8);
     return 0;
 }
 
-#define COLUMNS                                                               \
-    "SELECT id, platform, room, thread, created_ms, used_ms,"                 \
-    " (SELECT COALESCE(MAX(number), 0) FROM cells WHERE session = id),"       \
-    " COALESCE(base, (SELECT MAX(number) FROM cells WHERE session = id), 0) " \
+#define COLUMNS                                                                      \
+    "SELECT id, platform, room, thread, created_ms, used_ms,"                        \
+    " (SELECT COALESCE(MAX(number), 0) FROM cells WHERE session = id),"              \
+    " COALESCE(base, (SELECT MAX(number) FROM cells WHERE session = id), 0), model " \
     "FROM sessions "
 
 int store_session_get(struct store *s, const char *platform, const char *room, const char *thread,
@@ -69,6 +71,37 @@ int store_session_find(struct store *s, const char *id, struct session_row *out,
     if (db_each(s->db, e, get_row, out, COLUMNS "WHERE id=?", "s", id) < 0)
         return err_wrap(e, "session");
     return out->platform ? 0 : err_set(e, ERR_DATA, "there is no session %s", id);
+}
+
+int store_session_asked(struct store *s, const char *platform, const char *event_id, struct session_row *out,
+                        struct err *e)
+{
+    *out = (struct session_row){ 0 };
+    return db_each(s->db, e, get_row, out,
+                   COLUMNS "WHERE id=(SELECT session FROM inbox i WHERE platform=?1 AND (event_id=?2 OR about=?2)"
+                           " AND (state IN (1, 2) OR EXISTS(SELECT 1 FROM turns WHERE seq=i.seq)) LIMIT 1)",
+                   "ss", platform, event_id);
+}
+
+static int add_row(void *ud, const struct db_row *r)
+{
+    return get_row(rows_add(ud), r);
+}
+
+int store_sessions_unused(struct store *s, int64_t before_ms, size_t limit, struct session_row **out, size_t *n,
+                          struct err *e)
+{
+    struct rows rows = { .size = sizeof(struct session_row) };
+    const int rc = db_each(s->db, e, add_row, &rows, COLUMNS "WHERE used_ms<? ORDER BY used_ms LIMIT ?", "ii",
+                           before_ms, (int64_t)limit);
+    *out = rows.at;
+    *n = rows.n;
+    return rc;
+}
+
+int store_session_model(struct store *s, const char *id, const char *model, struct err *e)
+{
+    return db_exec(s->db, e, "UPDATE sessions SET model=? WHERE id=?", "ss", model, id);
 }
 
 int store_session_base(struct store *s, const char *id, int cell, struct err *e)

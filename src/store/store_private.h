@@ -16,6 +16,8 @@ struct store {
 int store_folder(int parent, const char *name, struct err *e);
 /* data_dir/sessions/<id>/<leaf>, opened; -1 with ERR_STORE. */
 int store_session_folder(const struct store *s, const char *id, const char *leaf, struct err *e);
+/* All that is in that folder, as far down as boxes make folders; the folder stays. */
+void store_remove_below(int parent, const char *name);
 /* An array of rows being filled by a db_each callback. */
 struct rows {
     void *at;

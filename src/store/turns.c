@@ -30,6 +30,31 @@ void outbox_item_clear(struct outbox_item *o)
     *o = (struct outbox_item){ 0 };
 }
 
+static char *dup_text(const char *text)
+{
+    return text ? xstrdup(text) : NULL;
+}
+
+void outbox_item_copy(struct outbox_item *to, const struct outbox_item *from)
+{
+    *to = (struct outbox_item){
+        .id = from->id,
+        .turn = from->turn,
+        .platform = dup_text(from->platform),
+        .txn = dup_text(from->txn),
+        .session = dup_text(from->session),
+        .room = dup_text(from->room),
+        .thread = dup_text(from->thread),
+        .reply_to = dup_text(from->reply_to),
+        .markdown = dup_text(from->markdown),
+        .receipt = dup_text(from->receipt),
+        .figures = dup_text(from->figures),
+        .files = dup_text(from->files),
+        .amends = dup_text(from->amends),
+        .tries = from->tries,
+    };
+}
+
 int store_turn_begin(struct store *s, const char *session, int64_t seq, const char *request, int64_t *turn,
                      struct err *e)
 {

@@ -9,6 +9,11 @@ int store_usage_add(struct store *s, const struct usage_row *u, struct err *e)
                    "isssiiii", time_unix_ms(), u->session, u->person, u->model, u->in, u->cached, u->out, u->cost);
 }
 
+int store_usage_forget(struct store *s, int64_t before_ms, struct err *e)
+{
+    return db_exec(s->db, e, "DELETE FROM usage WHERE at_ms<?", "i", before_ms);
+}
+
 static int get_sum(void *ud, const struct db_row *r)
 {
     *(struct usage_sum *)ud = (struct usage_sum){ .calls = db_int(r, 0), .tokens = db_int(r, 1), .cost = db_int(r, 2) };

@@ -11,8 +11,11 @@ from sandbook import PROGRAM, REAL, Case, run
 class Service:
     """One life of the daemon. Events go in, posts come out, as lines; nothing here waits for time to pass."""
 
-    def __init__(self, data_dir: str, conf: Path) -> None:
+    def __init__(self, data_dir: str, conf: Path, closed: str = "") -> None:
+        """closed: what a shell does to its descriptors, such as 2>&-."""
         words = [PROGRAM, "run", "-c", str(conf), "--set", f"service.data_dir={data_dir}", "--set", "local.stdio=yes"]
+        if closed:
+            words = ["sh", "-c", f'exec "$@" {closed}', "sh", *words]
         self.p = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.seen: list[dict] = []
 
@@ -54,12 +57,12 @@ def call(code: str) -> dict:
 
 
 class Conversations(Case):
-    def service(self, *answers: dict, data: str = "data") -> Service:
+    def service(self, *answers: dict, data: str = "data", closed: str = "") -> Service:
         recording = Path(self.out, "replay.jsonl")
         recording.write_text("".join(json.dumps(a) + "\n" for a in answers))
         conf = Path(self.out, "conf")
         conf.write_text(f"[agent]\nmodel = recorded\n[model recorded]\ndialect = replay\nurl = {recording}\n")
-        s = Service(str(Path(self.out, data)), conf)
+        s = Service(str(Path(self.out, data)), conf, closed)
         self.addCleanup(lambda: s.p.poll() is None and s.kill())
         return s
 
@@ -116,7 +119,7 @@ class Conversations(Case):
         s = self.service(*[{"text": "ok"}] * 60)
         for n in wanted:
             if n not in kept:
-                s.send(id=n, room=f"room{int(n) % 4}", text=f"question {n}")
+                s.send(id=n, room=f"room{int(n) % 4}", sender=f"@person{int(n) % 5}", text=f"question {n}")
         if lines is not None:
             for _ in range(lines):
                 s.until(lambda x: True)
@@ -150,6 +153,18 @@ class Conversations(Case):
         again.end()
         left = [p for p in Path("/proc").iterdir() if p.name.isdigit() and self.is_stray(p)]
         self.assertEqual(left, [])
+
+    def test_a_closed_log_costs_nothing(self) -> None:
+        """What is written to a standard descriptor that was closed must not land in a file that got its number."""
+        s = self.service({"text": "ok"}, closed="2>&-")
+        s.send(id="1", text="hello")
+        self.assertEqual(s.answer()["markdown"], "ok")
+        s.end()
+        self.assertEqual(s.p.returncode, 0)
+        again = self.service({"text": "ok"})
+        again.send(id="2", text="hello")
+        again.answer()
+        again.end()
 
     @staticmethod
     def is_stray(process: Path) -> bool:

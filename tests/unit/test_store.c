@@ -398,7 +398,7 @@ static void notes_carry_a_conversation_until_it_is_forgotten(void **state)
     assert_int_equal(n.noted, first);
     assert_int_equal(n.shortened, first + 1);
     notes_row_clear(&n);
-    assert_int_equal(store_forget(s, r.id, &e), 0);
+    assert_int_equal(store_forget(s, r.id, INT64_MAX, &e), 0);
     assert_int_equal(turns_after(s, r.id, 0), 0);
     assert_int_equal(store_notes(s, r.id, &n, &e), 0);
     assert_null(n.notes);

@@ -13,7 +13,7 @@
 #define MATRIX_CRYPTO_PRIVATE_H
 #include "crypto.h"
 #include "crypto_json.h"
-#include "crypto_map.h"
+#include "map.h"
 #include "log.h"
 #include "olm.h"
 
