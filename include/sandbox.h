@@ -94,6 +94,9 @@ struct sandbox_ops {
                           struct err *e);
     /* Interrupts the running request, which still ends in done(); harmless when none runs. */
     void (*cancel)(struct box *b);
+    /* The state after that cell is kept although newer ones come, or no longer: box.copies says how many states there are, and all but
+     * one of them can be pinned. Also while a request runs; no answer. Harmless where that state is not there. */
+    void (*pin)(struct box *b, int cell, bool pinned);
     /* Kills everything inside and removes it; no callback after it; NULL is fine. */
     void (*close)(struct box *b);
     /* Everything that was inside is gone, files too (the keeper died and the box will be a new one): put the files again
@@ -115,4 +118,6 @@ void sandbox_fake_script(const char *json_lines);
 /* The i-th request since, oldest first: "cell CODE", "put NAME", "intake NAME", "vars", "reset", "undo NUMBER",
  * "branch NUMBER", "checkpoint", "restore NUMBER CONTENT"; NULL: fewer. Borrowed. */
 const char *sandbox_fake_asked(size_t i);
+/* How often that state was pinned since, less how often it was let go. */
+int sandbox_fake_pinned(int cell);
 #endif

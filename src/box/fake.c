@@ -10,7 +10,7 @@
 #include "loop.h"
 #include "sandbox.h"
 
-enum { LINE_MAX_BYTES = 8 << 20 };
+enum { LINE_MAX_BYTES = 8 << 20, PINNED_MAX = 100 };
 
 struct line {
     struct json *o;
@@ -23,6 +23,7 @@ static struct {
     size_t line_n, line_cap;
     char **asked;
     size_t asked_n, asked_cap;
+    int pins[PINNED_MAX];
 } script;
 
 struct sandbox {
@@ -61,6 +62,8 @@ static void script_clear(void)
     for (size_t i = 0; i < script.asked_n; i++)
         free(script.asked[i]);
     script.line_n = script.asked_n = 0;
+    for (size_t i = 0; i < PINNED_MAX; i++)
+        script.pins[i] = 0;
 }
 
 static void script_add(const char *text, size_t n)
@@ -96,6 +99,11 @@ void sandbox_fake_script(const char *json_lines)
 const char *sandbox_fake_asked(size_t i)
 {
     return i < script.asked_n ? script.asked[i] : NULL;
+}
+
+int sandbox_fake_pinned(int cell)
+{
+    return cell >= 0 && cell < PINNED_MAX ? script.pins[cell] : 0;
 }
 
 static void remember(char *take_words)
@@ -387,6 +395,13 @@ static bool fake_lost(const struct box *b)
     return b->lost;
 }
 
+static void fake_pin(struct box *b, int cell, bool pinned)
+{
+    (void)b;
+    if (cell >= 0 && cell < PINNED_MAX)
+        script.pins[cell] += pinned ? 1 : -1;
+}
+
 static void on_ready(void *ud)
 {
     struct sandbox *s = ud;
@@ -469,6 +484,7 @@ const struct sandbox_ops sandbox_fake = {
     .open = fake_open,
     .ask = fake_ask,
     .cancel = fake_cancel,
+    .pin = fake_pin,
     .close = fake_close,
     .lost = fake_lost,
     .refit = fake_refit,

@@ -546,6 +546,7 @@ const struct sandbox_ops sandbox_native = {
     .open = native_open,
     .ask = native_ask,
     .cancel = native_cancel,
+    .pin = native_pin,
     .close = native_close,
     .lost = native_lost,
     .refit = native_refit,

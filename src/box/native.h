@@ -106,6 +106,7 @@ int native_open(struct box **out, struct sandbox *s, const struct box_limits *li
                 struct err *e);
 int native_ask(struct box *b, const struct box_request *r, const struct box_events *ev, void *ud, struct err *e);
 void native_cancel(struct box *b);
+void native_pin(struct box *b, int cell, bool pinned);
 void native_close(struct box *b);
 bool native_lost(const struct box *b);
 /* What BOX_OPEN and BOX_POOL have in common. */
@@ -121,4 +122,6 @@ void box_message(struct sandbox *s, struct wire_msg *m);
 /* ---- native_ask.c: requests as frames ---- */
 /* Fills type and payload of *to. ERR_DATA: never fit to be sent. */
 must_check int request_frame(struct request *to, const struct box_request *r, struct err *e);
+/* The payload of BOX_PIN; the caller frees it. */
+char *pin_payload(int cell, bool pinned);
 #endif

@@ -120,6 +120,16 @@ static int checkpoint_frame(struct request *to, const struct box_request *r, str
     return 0;
 }
 
+char *pin_payload(int cell, bool pinned)
+{
+    AUTO(str_clear) struct str s = STR_INIT(PAYLOAD_MAX);
+    autojson struct json *o = json_new_object();
+    json_set_int(o, "cell", cell);
+    json_set_bool(o, "pinned", pinned);
+    json_print(&s, o);
+    return str_take(&s);
+}
+
 int request_frame(struct request *to, const struct box_request *r, struct err *e)
 {
     switch (r->op) {

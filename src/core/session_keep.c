@@ -235,6 +235,7 @@ void session_ready(struct session *s, bool lenient, void (*done)(struct session 
 void session_box_is_new(struct session *s)
 {
     s->base = s->kept_cell = 0;
+    session_pins_forget(s);
     s->thaw_wanted = keeps(s) && s->row.base > 0;
 }
 
@@ -358,7 +359,8 @@ static void on_back(void *ud, const struct box_reply *r, const struct err *e)
         back_done(s, r ? r->reply : NULL, e);
         return;
     }
-    const struct state_parts parts = parts_of(s);
+    struct state_parts parts = parts_of(s);
+    parts.used = true;
     s->refusal = *e;
     s->job = state_load(&parts, s->back_to, on_loaded, s);
 }

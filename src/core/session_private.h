@@ -98,6 +98,7 @@ struct turn {
     struct json *made; /* versions that its cells made of files that were there: [{"name","version"}]; NULL: none */
     bool silent;       /* its question is gone or replaced: nobody waits for an answer */
     bool retried;      /* a second box was given */
+    bool pinned;       /* the state that it began with */
 };
 
 struct staged {
@@ -122,6 +123,8 @@ struct staging {
     bool lenient; /* a file that can't be put is left out */
 };
 
+enum { PINS_MAX = 3 };
+
 struct state_job;
 typedef void session_back_fn(struct session *s, const struct json *reply,
                              const struct err *e); /* one of both is NULL */
@@ -144,6 +147,7 @@ struct session {
     char *out_dir;
     bool fresh; /* the interpreter knows nothing of the cells so far */
     int base;   /* variables are as this cell left them; 0: a new interpreter */
+    int pins[PINS_MAX]; /* the states that the last answers with cells began with, oldest first; 0: none */
     struct staged *staged;
     size_t staged_n, staged_cap;
     struct staging staging;
@@ -289,6 +293,9 @@ void session_amend(struct session *s); /* the answer that this turn replaced: it
 /* session_files.c */
 /* What a cell made, changed and removed becomes durable, and it is noted what could not be. */
 void session_keep_files(struct session *s, struct cell *c);
+/* Before the first cell of a turn counts: the state that it began with is kept in the box, and the oldest such one is let go. */
+void session_pin(struct session *s);
+void session_pins_forget(struct session *s); /* the box is a new one */
 /* The files that were asked for with a branch are there, if there were any: the session is on a line of its own. */
 void session_branched(struct session *s, int cell);
 /* .cache/x, __pycache__/y, .hidden: made by programs for themselves. */

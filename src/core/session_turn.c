@@ -318,6 +318,7 @@ static void on_cell(void *ud, const char *code, struct cell *c)
     struct err e = { 0 };
     metric_count(METRIC_CELLS, cell_status_name(c->status), 1);
     metric_took_ms(METRIC_CELL_TIME, NULL, (int64_t)c->took_ms);
+    session_pin(s);
     s->row.cells = c->number;
     s->fresh = false;
     s->base = c->state == CELL_LOST ? 0 : s->base;

@@ -252,6 +252,29 @@ static void next_cell(void *job)
         end(j, NULL, &e);
 }
 
+static void on_emptied(void *ud, const struct box_reply *r, const struct err *e)
+{
+    struct state_job *j = ud;
+    j->asking = false;
+    if (r) {
+        next_cell(j);
+        return;
+    }
+    struct err why = *e;
+    end(j, NULL, &why);
+}
+
+/* No checkpoint made room: cells that are run again begin with an interpreter that knows nothing. */
+static void begin_anew(struct state_job *j)
+{
+    static const struct box_events events = { .done = on_emptied };
+    const struct box_request r = { .op = BOX_OP_BRANCH, .fd = -1 };
+    struct err e = { 0 };
+    j->asking = true;
+    if (j->p.ops->ask(j->p.box, &r, &events, j, &e) < 0)
+        end(j, NULL, &e);
+}
+
 static void begin_cells(struct state_job *j)
 {
     struct err e = { 0 };
@@ -259,7 +282,10 @@ static void begin_cells(struct state_job *j)
         j->at++; /* the checkpoint has them */
     if (j->report || (j->at < j->cell_n && j->p.rerun_ms > 0)) {
         j->began_ms = loop_now_ms(j->p.loop);
-        next_cell(j);
+        if (j->report || !j->p.used)
+            next_cell(j);
+        else
+            begin_anew(j);
         return;
     }
     const char *why = json_len(j->notes) ? json_text(json_first(j->notes)) : "there is no checkpoint";

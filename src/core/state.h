@@ -24,6 +24,7 @@ struct state_parts {
     const char *image; /* which one boxes are made of */
     int64_t max_bytes, timeout_ms;
     int64_t rerun_ms; /* load: how long cells since may take together; 0: none is run again */
+    bool used;        /* load: the interpreter has variables of another state, which must not show in this one */
 };
 
 /* Why a cell in not_rerun was not even tried: its first run had raised. */

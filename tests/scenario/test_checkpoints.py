@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 
 from sandbook import Case
-from test_run import Service
+from test_run import Service, call
 
 LEFT = "rate = 2\na = [1, 2]; b = a\ndef f(x): return x * rate\ng = (i for i in [1])\nimport os; h = open(os.__file__); _ = h.read(1)"
 CHECKPOINT, RESTORE = {"command": "checkpoint"}, {"command": "restore"}
@@ -62,9 +62,10 @@ class OnRequest(Case):
 
 
 class Daemon(Case):
-    def service(self, *settings: str) -> Service:
+    def service(self, *settings: str, tape: Path | None = None) -> Service:
         conf = Path(self.out, "conf")
-        conf.write_text("[agent]\nmodel = builtin\n[box]\n" + "\n".join(settings) + "\n")
+        model = f"tape\n[model tape]\ndialect = replay\nurl = {tape}" if tape else "builtin"
+        conf.write_text("\n".join(("[box]", *settings, "[agent]", f"model = {model}", "")))
         s = Service(str(Path(self.out, "data")), conf)
         self.addCleanup(lambda: s.p.poll() is None and s.kill())
         self.count = getattr(self, "count", 0)
@@ -188,12 +189,37 @@ class Daemon(Case):
     def test_a_step_back_whose_copy_is_gone_comes_from_disk(self) -> None:
         s = self.service("checkpoint_every = 0s", "copies = 1")
         self.run_code(s, "x = 1")
-        self.run_code(s, "x += 1")
+        self.run_code(s, "x += 1; later = 1")
         self.run_code(s, "x += 1")
         s.send(id="b", text="!branch 1")
         notice = s.until(lambda line: line.get("post") == "notice")
         self.assertIn("cell 1", notice["markdown"])
-        self.assertIn("now 1", self.run_code(s, "print('now', x)"))
+        self.assertIn("now 1 False", self.run_code(s, "print('now', x, 'later' in globals())"))
+        s.end()
+
+    def long_answer(self, cells: int, *settings: str) -> Service:
+        """A question whose answer took more cells than there are copies, after one that left a generator."""
+        tape = Path(self.out, "tape")
+        lines = [*(call(f"x += 1; y = {i}") for i in range(cells)), {"text": "done"}]
+        tape.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        s = self.service("checkpoint_every = 0s", *settings, tape=tape)
+        self.run_code(s, "x = 1; g = (n for n in (10, 20))")
+        s.send(id="long", text="go on")
+        self.assertEqual(s.until(lambda line: line.get("post") == "answer" and line["reply_to"] == "long")["markdown"], "done")
+        return s
+
+    def edited(self, s: Service, code: str) -> str:
+        s.send(id="better", type="edit", about="long", text=f"```python\n{code}\n```")
+        return s.until(lambda line: line.get("post") == "answer" and "now" in line["markdown"])["markdown"]
+
+    def test_an_edited_question_finds_the_state_before_it_however_many_cells_its_answer_took(self) -> None:
+        s = self.long_answer(5, "copies = 3")
+        self.assertIn("now 1 10 False", self.edited(s, "print('now', x, next(g), 'y' in globals())"))  # no checkpoint has a generator
+        s.end()
+
+    def test_an_edited_question_whose_copy_is_gone_gets_its_state_from_disk(self) -> None:
+        s = self.long_answer(3, "copies = 1")
+        self.assertIn("now 1 10 False", self.edited(s, "print('now', x, next(g), 'y' in globals())"))  # the cell was run again
         s.end()
 
     def test_a_death_without_a_copy_costs_no_variable(self) -> None:

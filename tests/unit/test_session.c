@@ -384,6 +384,42 @@ static void an_edit_of_an_answered_question_takes_its_variables_back(void **stat
     world_close(&w);
 }
 
+/* Each answer runs a cell: the fifth begins after cell 4, and what the second began with is let go. */
+static void states_that_answers_began_with_are_kept_for_a_while(void **state)
+{
+    struct world w;
+    (void)state;
+    world_open(&w, "", "{}\n{}\n{}\n{}\n{}\n{}\n");
+    world_start(&w, CALL("a=1") SAY("1") CALL("a=2") CALL("a=3") SAY("2") CALL("a=4") SAY("3") CALL("a=5") SAY("4")
+                        CALL("a=6") SAY("5"));
+    static const int began[] = { 0, 1, 3, 4, 5 };
+    for (size_t i = 0; i < countof(began); i++) {
+        world_say(&w, "go");
+        world_run(&w, 100);
+        for (int cell = 0; cell < 10; cell++) {
+            int want = 0;
+            for (size_t k = i < 3 ? 0 : i - 2; k <= i; k++)
+                want += began[k] == cell && cell > 0;
+            assert_int_equal(sandbox_fake_pinned(cell), want);
+        }
+    }
+    world_close(&w);
+}
+
+static void an_answer_without_cells_keeps_no_state(void **state)
+{
+    struct world w;
+    (void)state;
+    world_open(&w, "", "{}\n");
+    world_start(&w, CALL("a=1") SAY("1") SAY("2"));
+    world_say(&w, "a");
+    world_run(&w, 100);
+    world_say(&w, "b");
+    world_run(&w, 100);
+    assert_int_equal(sandbox_fake_pinned(1), 0);
+    world_close(&w);
+}
+
 static void an_edit_that_changes_nothing_changes_nothing(void **state)
 {
     struct world w;
@@ -466,6 +502,8 @@ int main(void)
         cmocka_unit_test(an_edit_of_the_running_question_starts_it_anew),
         cmocka_unit_test(an_edit_of_an_answered_question_is_asked_again_with_a_note),
         cmocka_unit_test(an_edit_of_an_answered_question_takes_its_variables_back),
+        cmocka_unit_test(states_that_answers_began_with_are_kept_for_a_while),
+        cmocka_unit_test(an_answer_without_cells_keeps_no_state),
         cmocka_unit_test(an_edit_that_changes_nothing_changes_nothing),
         cmocka_unit_test(a_deleted_question_is_forgotten),
         cmocka_unit_test(whoever_left_a_room_does_nothing_more_for_it),
