@@ -41,6 +41,7 @@ struct model_fence_words {
     const char *how;             /* a part of the system message */
     const char *remind;          /* behind each message of a person */
     const char *output, *failed; /* in front of what a program brought */
+    const char *tools;           /* behind how: the other tools; NULL: none */
 };
 
 struct model_ask {
@@ -81,6 +82,9 @@ struct model_answer {
 
 struct model_events {
     void (*delta)(void *ud, const char *text, size_t n); /* optional: text as it comes; borrowed */
+    /* Optional, right before done() with an error about length: how many tokens the server reads at most and how many these were, as far
+     * as it says so (0: it does not). */
+    void (*too_long)(void *ud, int64_t window, int64_t sent);
     /* One of a, e is NULL. Last call; never from inside ask. */
     void (*done)(void *ud, struct model_answer *a, const struct err *e);
 };

@@ -7,6 +7,7 @@
 #include "answer.h"
 #include "conf.h"
 #include "log.h"
+#include "tool_table.h"
 
 static const uint8_t turn_next[TURN_STATES] = {
     /* what may follow what; all else is a bug here */
@@ -138,6 +139,8 @@ void agent_give_up(struct agent *a)
         [LIMIT_EMPTY] = WORD_NO_ANSWER,
         [LIMIT_BUDGET] = WORD_GAVE_UP_BUDGET,
     };
+    if (agent_give_draft(a))
+        return;
     const int64_t count = a->limit == LIMIT_REPAIRS ? a->repairs
                           : a->limit == LIMIT_TIME  ? a->in.conf->turn_timeout_ms / 1000
                                                     : a->steps;
@@ -214,6 +217,14 @@ static void keep_input(struct agent *a, const struct agent_input *in)
     a->in.seed = keep(a, in->seed ? in->seed : "");
 }
 
+static void keep_fence(struct agent *a)
+{
+    autofree char *lines = tool_set_lines(a->in.tools);
+    a->fence = *prompts_fence(a->in.prompts);
+    a->fence_tools = lines ? prompts_note(a->in.prompts, NOTE_FENCE_TOOLS, lines, NULL) : NULL;
+    a->fence.tools = a->fence_tools;
+}
+
 int agent_start(struct agent **out, const struct agent_input *in, const struct agent_events *ev, void *ud,
                 struct err *e)
 {
@@ -223,6 +234,7 @@ int agent_start(struct agent **out, const struct agent_input *in, const struct a
         return err_set(e, ERR_CONFIG, "a turn without a model");
     struct agent *a = xcalloc(1, sizeof(*a));
     keep_input(a, in);
+    keep_fence(a);
     a->ev = *ev;
     a->ud = ud;
     a->tool_fd = -1;
@@ -291,6 +303,8 @@ void agent_free(struct agent *a)
     free(a->errors.what);
     free(a->stopped_by);
     free(a->unsupported);
+    free(a->draft);
+    free(a->fence_tools);
     free(a->answer);
     for (size_t i = 0; i < a->kept_n; i++)
         free(a->kept[i]);

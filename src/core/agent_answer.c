@@ -5,112 +5,20 @@
 #include <strings.h>
 #include "agent_private.h"
 #include "answer.h"
-#include "claims.h"
 #include "conf.h"
 #include "json.h"
 #include "log.h"
 
-enum { OBJECTIONS_MAX = 2 }; /* to a reply without a program */
+enum {
+    OBJECTIONS_MAX = 2, /* to a reply without a program */
+    NOTES_MAX = 64 << 10,
+};
 
 bool agent_is_blank(const char *text)
 {
     while (text && *text && isspace((unsigned char)*text))
         text++;
     return !text || !*text;
-}
-
-/* ---- what may be said ---- */
-
-/* Numbers that a mark names were unsupported then; they do not support themselves now. */
-static void unmark(struct evidence *e, const char *text, const char *language)
-{
-    autofree char *mark = words(WORD_UNSUPPORTED, language, "\n", NULL);
-    mark[strcspn(mark, "\n")] = '\0';
-    const char *at = strstr(text, mark);
-    if (!at)
-        return;
-    autofree char *line = xstrndup(at, strcspn(at, "\n"));
-    evidence_remove(e, line);
-}
-
-static void add_cell(struct evidence *e, const struct cell *c)
-{
-    const char *const texts[] = { c->out, c->err, c->result_text, c->error_value };
-    for (size_t i = 0; i < countof(texts); i++)
-        if (texts[i])
-            evidence_add(e, texts[i]);
-    for (size_t i = 0; i < c->figures.n; i++) {
-        evidence_add(e, c->figures.at[i].title ? c->figures.at[i].title : "");
-        evidence_add(e, c->figures.at[i].summary ? c->figures.at[i].summary : "");
-    }
-}
-
-/* Parameters of a method (a window, a quantile) stand in the program that worked. */
-static void add_program(struct evidence *e, const struct agent_cell *c)
-{
-    if (c->cell.status == CELL_OK)
-        evidence_add(e, c->code);
-}
-
-/* Outputs, profiles and people's words; of earlier turns also what was answered. This turn's own words prove nothing. */
-static void collect(struct agent *a, struct evidence *e)
-{
-    for (size_t i = 1; i < a->talk.msgs.n; i++) {
-        const struct model_msg *m = &a->talk.msgs.at[i];
-        if (m->role == MODEL_ASSISTANT && i < a->talk.turn_at) {
-            evidence_add(e, m->text);
-            unmark(e, m->text, a->in.language);
-        }
-    }
-    for (size_t i = 1; i < a->talk.msgs.n; i++)
-        if (a->talk.msgs.at[i].role != MODEL_ASSISTANT && !a->talk.msgs.at[i].passing)
-            evidence_add(e, a->talk.msgs.at[i].text);
-    for (size_t i = 0; i < a->cell_n; i++) {
-        add_cell(e, &a->cells[i].cell);
-        add_program(e, &a->cells[i]);
-    }
-}
-
-static const char *last_part(const char *name)
-{
-    const char *slash = strrchr(name, '/');
-    return slash ? slash + 1 : name;
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text), k = strlen(end);
-    return n >= k && strcmp(text + n - k, end) == 0;
-}
-
-static bool was_made(const struct artifacts *all, const char *name)
-{
-    for (size_t i = 0; i < all->n; i++)
-        if (ends_with(name, last_part(all->at[i].name)))
-            return true;
-    return false;
-}
-
-/* Made now, sent by a person, or told of by an earlier cell. */
-static bool exists(const void *ud, const char *name)
-{
-    const struct agent *a = ud;
-    for (size_t i = 0; i < a->cell_n; i++)
-        if (was_made(&a->cells[i].cell.files, name) || was_made(&a->cells[i].cell.figures, name))
-            return true;
-    for (const struct json *p = json_first(a->in.files); p; p = json_next(p))
-        if (ends_with(name, last_part(json_str_or(p, "path", "/"))) && *last_part(json_str_or(p, "path", "/")))
-            return true;
-    for (size_t i = 1; i < a->talk.turn_at; i++)
-        if (a->talk.msgs.at[i].role == MODEL_TOOL && strstr(a->talk.msgs.at[i].text, name))
-            return true;
-    return false;
-}
-
-/* The planner's sentences are made from results; without files and programs there is talk, and nothing to hold it against. */
-static bool is_checked(const struct agent *a)
-{
-    return strcmp(a->in.section->dialect, "builtin") != 0 && (a->cell_n || json_len(a->in.files));
 }
 
 /* ---- asked once more ---- */
@@ -215,13 +123,30 @@ static bool all_failed(const struct agent *a)
     return true;
 }
 
+/* A program in a language that does not run here, which nobody asked for by its name. */
+static bool is_foreign(const struct agent *a, const char *text)
+{
+    static const char *const languages[] = { "sql", "bash",  "sh",     "shell", "javascript", "js", "typescript",
+                                             "r",   "julia", "matlab", "java",  "c",          "cpp" };
+    for (const char *block = strstr(text, "```"); block; block = strstr(block, "```")) {
+        block += 3;
+        for (size_t i = 0; i < countof(languages); i++) {
+            const size_t n = strlen(languages[i]);
+            if (strncasecmp(block, languages[i], n) == 0 && isspace((unsigned char)block[n]) &&
+                !has_word(a->in.request, languages[i]))
+                return true;
+        }
+    }
+    return false;
+}
+
 /* A reply to a question about data, without a program that worked behind it: what to do now is no answer. What the profile or the
  * talk so far answers is fine. */
-static bool skipped_the_work(const struct agent *a, const char *text, const struct claims *numbers)
+static bool skipped_the_work(const struct agent *a, const char *text, const struct agent_doubts *d)
 {
     if (!all_failed(a) || !json_len(a->in.files) || asks_back(text))
         return false;
-    return numbers->n || a->cell_n || (!has_digit(text) && wants_work(a->in.request));
+    return d->facts.n || a->cell_n || is_foreign(a, text) || (!has_digit(text) && wants_work(a->in.request));
 }
 
 /* How the newest table is loaded. */
@@ -233,22 +158,46 @@ static const char *load_call(const struct agent *a)
     return load;
 }
 
-/* Nothing was run: said once, and with a pattern to follow when that did not help. Numbers without an output: asked about once. */
-static bool object(struct agent *a, struct model_answer *answer, const struct claims *numbers)
+/* The word about what is not supported, all of it in one. */
+static char *ask_for_support(const struct agent *a, const struct agent_doubts *d)
 {
-    if (answer->stop != MODEL_STOP_END)
+    AUTO(str_clear) struct str all = STR_INIT(NOTES_MAX);
+    autofree char *facts = claims_join(&d->facts), *files = claims_join(&d->files);
+    const struct {
+        enum prompt_note note;
+        const char *what;
+        bool said;
+    } parts[] = { { NOTE_UNSUPPORTED, facts, d->facts.n > 0 },
+                  { NOTE_NO_FILE, files, d->files.n > 0 },
+                  { NOTE_NO_CHART, "", d->chart } };
+    for (size_t i = 0; i < countof(parts); i++) {
+        if (!parts[i].said)
+            continue;
+        autofree char *note = prompts_note(a->in.prompts, parts[i].note, parts[i].what, NULL);
+        str_printf(&all, "%s%s", all.len ? "\n\n" : "", note);
+    }
+    log_info("answer_unsupported", KV_S("turn", a->in.seed), KV_S("facts", facts), KV_S("files", files),
+             KV_I("chart", d->chart));
+    return str_take(&all);
+}
+
+/* Nothing was run: said once, and with a pattern to follow when that did not help. What no output shows: asked about once. */
+static bool object(struct agent *a, struct model_answer *answer, const struct agent_doubts *d)
+{
+    if (answer->stop != MODEL_STOP_END || a->settled)
         return false;
-    if (a->objections < OBJECTIONS_MAX && skipped_the_work(a, answer->msg.text, numbers)) {
-        const enum prompt_note note = a->objections++ || a->cell_n ? NOTE_NOT_RUN_AGAIN : NOTE_NOT_RUN;
+    if (a->objections < OBJECTIONS_MAX && skipped_the_work(a, answer->msg.text, d)) {
+        const enum prompt_note note = is_foreign(a, answer->msg.text) ? NOTE_FOREIGN
+                                      : a->objections || a->cell_n    ? NOTE_NOT_RUN_AGAIN
+                                                                      : NOTE_NOT_RUN;
+        a->objections++;
         ask_again(a, answer, prompts_note(a->in.prompts, note, load_call(a), NULL));
         return true;
     }
-    if (numbers->n == 0 || (a->objections && all_failed(a)) || a->asked_numbers)
+    if ((d->facts.n == 0 && d->files.n == 0 && !d->chart) || (a->objections && all_failed(a)) || a->draft)
         return false;
-    autofree char *list = claims_join(numbers);
-    log_info("answer_unsupported", KV_S("turn", a->in.seed), KV_S("numbers", list));
-    a->asked_numbers = true;
-    ask_again(a, answer, prompts_note(a->in.prompts, NOTE_UNSUPPORTED, list, NULL));
+    a->draft = xstrdup(answer->msg.text);
+    ask_again(a, answer, ask_for_support(a, d));
     return true;
 }
 
@@ -260,18 +209,20 @@ static void add_line(char **text, char *take_line)
     *text = xasprintf("%s\n\n%s", before, line);
 }
 
-static void mark(struct agent *a, char **text, const struct claims *numbers, const struct claims *files)
+static void mark(struct agent *a, char **text, const struct agent_doubts *d)
 {
-    for (size_t i = 0; i < files->n; i++) {
-        autofree char *said = words(WORD_NOT_WRITTEN, a->in.language, files->at[i], NULL);
+    for (size_t i = 0; i < d->files.n; i++) {
+        autofree char *said = words(WORD_NOT_WRITTEN, a->in.language, d->files.at[i], NULL);
         if (!strstr(*text, said))
             add_line(text, take(said));
     }
+    if (d->chart)
+        add_line(text, words(WORD_NO_CHART, a->in.language, NULL, NULL));
     if (a->lost_context)
         add_line(text, words(WORD_CONTEXT_LOST, a->in.language, NULL, NULL));
-    if (numbers->n == 0)
+    if (d->facts.n == 0)
         return;
-    a->unsupported = claims_join(numbers);
+    a->unsupported = claims_join(&d->facts);
     add_line(text, words(WORD_UNSUPPORTED, a->in.language, a->unsupported, NULL));
 }
 
@@ -286,8 +237,7 @@ static void replace_text(struct model_msg *m, const char *text)
     m->raw = NULL;
 }
 
-static void give(struct agent *a, struct model_answer *answer, enum agent_status status, const struct claims *numbers,
-                 const struct claims *files)
+static void give(struct agent *a, struct model_answer *answer, enum agent_status status, const struct agent_doubts *d)
 {
     struct model_msg *m = &answer->msg;
     autofree char *clean = answer_clean(m->text, a->cells, a->cell_n, a->in.language);
@@ -295,7 +245,7 @@ static void give(struct agent *a, struct model_answer *answer, enum agent_status
         free(clean);
         clean = words(WORD_SEE_FIGURE, a->in.language, NULL, NULL);
     }
-    mark(a, &clean, numbers, files);
+    mark(a, &clean, d);
     replace_text(m, clean);
     transcript_take_msg(&a->talk.msgs, m);
     if (answer->stop == MODEL_STOP_LENGTH)
@@ -306,14 +256,20 @@ static void give(struct agent *a, struct model_answer *answer, enum agent_status
 
 void agent_answer(struct agent *a, struct model_answer *answer, enum agent_status status)
 {
-    AUTO(claims_clear) struct claims numbers = { 0 }, files = { 0 };
-    AUTO(evidence_clear) struct evidence e = { 0 };
-    if (status != AGENT_REFUSED && is_checked(a)) {
-        collect(a, &e);
-        claims_numbers(&numbers, answer->msg.text, &e);
-        claims_files(&files, answer->msg.text, exists, a);
-        if (a->state == TURN_THINK && object(a, answer, &numbers))
-            return;
-    }
-    give(a, answer, status, &numbers, &files);
+    AUTO(agent_doubts_clear) struct agent_doubts d = { 0 };
+    if (status != AGENT_REFUSED)
+        agent_doubt(a, answer->msg.text, &d);
+    if (a->state != TURN_THINK || !object(a, answer, &d))
+        give(a, answer, status, &d);
+}
+
+bool agent_give_draft(struct agent *a)
+{
+    if (!a->draft)
+        return false;
+    struct model_answer draft = { .msg = { .role = MODEL_ASSISTANT, .text = take(a->draft) } };
+    a->settled = true;
+    agent_answer(a, &draft, AGENT_ANSWERED);
+    model_msg_clear(&draft.msg);
+    return true;
 }

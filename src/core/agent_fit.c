@@ -205,7 +205,7 @@ static void ask_notes(struct agent *a)
         .tools = MODEL_TOOLS_NONE,
         .files = a->in.files,
         .schema = agent_tools(a),
-        .fence = prompts_fence(a->in.prompts),
+        .fence = &a->fence,
         .request = prompts_summary(a->in.prompts),
         .language = "en",
         .seed = a->in.seed,

@@ -4,6 +4,7 @@
 #define AGENT_PRIVATE_H
 #include "agent.h"
 #include "call_args.h"
+#include "claims.h"
 #include "loop.h"
 #include "prompt.h"
 #include "talk.h"
@@ -55,6 +56,8 @@ struct agent {
     enum turn_state state;
     struct talk talk;
     char nonce[PROMPT_NONCE_SIZE];
+    struct model_fence_words fence; /* what a model without tools is told */
+    char *fence_tools;
 
     /* making it fit */
     void (*fit_next)(struct agent *a); /* what it is made to fit for */
@@ -88,8 +91,9 @@ struct agent {
 
     int64_t max_output; /* tokens of an answer, raised once when a call was cut; 0: as configured */
     int objections;     /* so often the model was asked to stand by its answer */
-    bool asked_numbers; /* and about numbers that no output shows */
-    char *unsupported;  /* numbers of the answer that no output shows; NULL: none */
+    char *draft;        /* what was to be supported; NULL: nothing yet */
+    bool settled;       /* it is given as it is */
+    char *unsupported;  /* what no output shows of the answer; NULL: nothing */
 
     char *stopped_by; /* who cancelled; NULL: nobody */
     char *answer;
@@ -123,7 +127,15 @@ void agent_think_late(struct agent *a);                         /* the turn's ti
 /* agent_answer.c */
 /* The model's words, held against what was computed: given, given with a mark, or asked about once more. */
 void agent_answer(struct agent *a, struct model_answer *answer, enum agent_status status);
+bool agent_give_draft(struct agent *a); /* the one that was asked about, marked; false: there is none */
 bool agent_is_blank(const char *text);
+/* agent_evidence.c */
+struct agent_doubts {
+    struct claims facts, files; /* that nothing shows; that do not exist */
+    bool chart;                 /* there is none, and one is spoken of */
+};
+void agent_doubts_clear(struct agent_doubts *d);
+void agent_doubt(struct agent *a, const char *text, struct agent_doubts *out);
 /* agent_run.c */
 void agent_plan(struct agent *a, struct model_answer *answer); /* reads the calls; history gets only what is valid */
 void agent_run(struct agent *a);                               /* from the plan's next call on */

@@ -93,18 +93,44 @@ static bool is_good_call(const struct model_tool_call *c)
            json_parse(&v, c->args, strlen(c->args), RESULT_MAX, &ignored) == 0 && json_str_or(v, "code", NULL);
 }
 
+/* "run_sql" where there is a database: its tool, with the query under the name that it has there. */
+static const struct tool *sql_alias(const struct agent *a, struct model_tool_call *c)
+{
+    static const char *const names[] = { "sql", "run_sql", "execute_sql", "query_sql", "sql_query", "query" };
+    static const char *const keys[] = { "sql", "query", "code", "statement" };
+    autojson struct json *v = NULL, *o = json_new_object();
+    AUTO(str_clear) struct str text = STR_INIT(RESULT_MAX);
+    struct err ignored = { 0 };
+    bool meant = false;
+    for (size_t i = 0; c->name && i < countof(names); i++)
+        meant = meant || strcmp(c->name, names[i]) == 0;
+    const struct tool *t = meant ? tool_find(a->in.tools, "query_database") : NULL;
+    if (!t || !c->args || json_parse(&v, c->args, strlen(c->args), RESULT_MAX, &ignored) < 0)
+        return NULL;
+    for (size_t i = 0; i < countof(keys) && !json_get(o, "sql"); i++)
+        if (json_str_or(v, keys[i], NULL))
+            json_set_str(o, "sql", json_str_or(v, keys[i], ""));
+    if (json_str_or(v, "database", NULL))
+        json_set_str(o, "database", json_str_or(v, "database", ""));
+    json_print(&text, o);
+    replace(&c->name, xstrdup(t->name));
+    replace(&c->args, str_take(&text));
+    return t;
+}
+
 /* Reads one call and puts into history what any provider accepts: our name, an id, valid JSON. Returns true when that changed it. */
 static bool plan_call(struct agent *a, struct model_tool_call *c, size_t i, bool cut)
 {
     const struct tool *tool = tool_find(a->in.tools, c->name);
+    const struct tool *alias = tool ? NULL : sql_alias(a, c);
     autofree char *received = c->args ? xstrdup(c->args) : xstrdup("");
     char *code = NULL;
     if (!c->id || !*c->id) {
         const size_t seed = strlen(a->in.seed);
         replace(&c->id, xasprintf("call_%s_%d_%zu", a->in.seed + (seed > 12 ? seed - 12 : 0), a->steps, i + 1));
     }
-    if (tool)
-        return plan_tool(a, c, tool, cut);
+    if (tool || alias)
+        return plan_tool(a, c, tool ? tool : alias, cut) || alias;
     enum call_kind kind = call_args_read(c->name ? c->name : "", c->args, &code);
     if (cut && kind == CALL_CODE) {
         free(code);

@@ -28,9 +28,15 @@ static void on_delta(void *ud, const char *text, size_t n)
     a->heard_bytes += (int64_t)n;
 }
 
+static void on_too_long(void *ud, int64_t window, int64_t sent)
+{
+    struct agent *a = ud;
+    tokens_refused(a->in.scale, a->asked_tokens, window, sent);
+}
+
 static void ask(struct agent *a, enum model_tools tools)
 {
-    static const struct model_events events = { .delta = on_delta, .done = on_answer };
+    static const struct model_events events = { .delta = on_delta, .too_long = on_too_long, .done = on_answer };
     struct err e = { 0 };
     const struct model_ask question = {
         .msgs = a->talk.msgs.at,
@@ -38,7 +44,7 @@ static void ask(struct agent *a, enum model_tools tools)
         .tools = tools,
         .files = a->in.files,
         .schema = agent_tools(a),
-        .fence = prompts_fence(a->in.prompts),
+        .fence = &a->fence,
         .request = a->in.request,
         .cell = a->cell_n ? &a->cells[a->cell_n - 1].cell : NULL,
         .language = a->in.language,
@@ -173,6 +179,8 @@ static void transport_failed(struct agent *a, const struct err *e)
         a->back_off = loop_after(a->in.loop, wait_ms < BACK_OFF_MAX_MS ? wait_ms : BACK_OFF_MAX_MS, on_back_off, a);
         return;
     }
+    if (agent_give_draft(a))
+        return;
     const bool setup = e->kind == ERR_REFUSED || e->kind == ERR_CONFIG;
     agent_finish_words(a, AGENT_FAILED, setup ? WORD_MODEL_SETUP : WORD_MODEL_DOWN, NULL, NULL);
 }

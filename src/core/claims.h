@@ -7,16 +7,27 @@
 #ifndef CLAIMS_H
 #define CLAIMS_H
 #include "base.h"
+#include "str.h"
 
-/* Values that may be said, without their signs. */
+/* What may be said. All zero: nothing. */
 struct evidence {
-    double *at;
+    double *at; /* values, without their signs */
     size_t n, cap;
     bool sorted;
+    struct str words, programs; /* what was shown and asked; programs that worked. Folded, for comparing */
+    int32_t *days;              /* 20240315; 315: a day of no year */
+    size_t day_n, day_cap;
+    unsigned weekdays, months;           /* bits: named, or of a day that is shown. Monday 0, January 0 */
+    bool counts_weekdays, counts_months; /* a number may stand for one */
 };
 void evidence_clear(struct evidence *e);
-/* All numbers of a text, in each way they can be read: 1,234 is 1234, 1.234, and 1 beside 234. */
+/* A text that was shown, or a person's. All its numbers, in each way they can be read: 1,234 is 1234, 1.234, and 1 beside 234; days,
+ * names of days and months, words. */
 void evidence_add(struct evidence *e, const char *text);
+/* A program that worked: its numbers are parameters, its names exist; words in its strings and comments show nothing. */
+void evidence_add_program(struct evidence *e, const char *code);
+void evidence_add_numbers(struct evidence *e, const char *text);
+void evidence_add_names(struct evidence *e, const char *code); /* only that what it names exists */
 /* Takes out what a text names, so that a number once marked as unsupported does not support itself later. */
 void evidence_remove(struct evidence *e, const char *text);
 
@@ -28,9 +39,18 @@ struct claims {
 void claims_clear(struct claims *c);
 char *claims_join(const struct claims *c); /* "25, 30.5"; caller frees */
 
-/* Numbers of the prose that nothing supports. Left out: whole numbers up to 12 and 100, list markers, programs, names with
- * digits in them, addresses. Sorts the evidence. */
+void claims_add(struct claims *c, const char *at, size_t n);
+
+/* Numbers of the prose that nothing supports, in digits or words. Left out: whole numbers up to 12 and 100, list markers, programs, names
+ * with digits in them, addresses; what follows from numbers of the same paragraph where a sentence speaks of a difference, a sum or a
+ * share; a value of the evidence in another unit. Sorts the evidence. */
 void claims_numbers(struct claims *out, const char *markdown, struct evidence *e);
+/* Weekdays, months and dates that nothing shows: no name, no date that falls on them, no number that a program counts them by. */
+void claims_days(struct claims *out, const char *markdown, struct evidence *e);
+/* Names given as a result, or as a column or value ("is Southampton", "the column `Fares`"), that stand nowhere else. */
+void claims_names(struct claims *out, const char *markdown, struct evidence *e);
+/* A sentence says that there is a chart. */
+bool claims_chart(const char *markdown);
 /* Files that a sentence says were saved, attached and so on, unless exists() knows them. */
 void claims_files(struct claims *out, const char *markdown, bool (*exists)(const void *ud, const char *name),
                   const void *ud);

@@ -1,4 +1,4 @@
-/* claims_files.c - "I saved it as x.csv": true only when there is an x.csv (reports: 9). */
+/* claims_files.c - "I saved it as x.csv", "I read x.csv": true only when there is an x.csv (reports: 9). */
 #include <ctype.h>
 #include <strings.h>
 #include "claims.h"
@@ -21,7 +21,7 @@ static size_t extension(const char *dot)
 /* Chinese puts the name right behind "to", "as" or "into". */
 static bool behind_particle(const char *begin, const char *at)
 {
-    static const char *const particles[] = { "\xe5\x88\xb0", "\xe4\xb8\xba", "\xe6\x88\x90" };
+    static const char *const particles[] = { "到", "为", "成", "は", "を", "に", "が", "在", "自" };
     for (size_t i = 0; i < countof(particles) && at - begin >= 3; i++)
         if (memcmp(at - 3, particles[i], 3) == 0)
             return true;
@@ -44,7 +44,7 @@ static const char *name_start(const char *begin, const char *end, char after)
 
 static bool ends_sentence(const char *at)
 {
-    return *at == '\n' || (strchr(".!?;", *at) && *at && (at[1] == ' ' || at[1] == '\n' || !at[1])) ||
+    return *at == '\n' || (strchr(".!;", *at) && *at && (at[1] == ' ' || at[1] == '\n' || !at[1])) ||
            strncmp(at, "\xe3\x80\x82", 3) == 0 || strncmp(at, "\xef\xbc\x9b", 3) == 0;
 }
 
@@ -57,35 +57,27 @@ static bool says(const char *from, const char *to, const char *const *words, siz
     return false;
 }
 
-/* The sentence around [name, end) says that it was made, and does not deny it. */
+/* The sentence around [name, end) says that it was made or read, and does not deny it. */
 static bool is_claimed(const char *begin, const char *name, const char *end)
 {
-    static const char *const made[] = { "saved",
-                                        "wrote",
-                                        "written",
-                                        "exported",
-                                        "stored",
-                                        "attach",
-                                        "created",
-                                        "generated",
-                                        "download",
-                                        "delivered",
-                                        "\xe4\xbf\x9d\xe5\xad\x98",
-                                        "\xe5\xaf\xbc\xe5\x87\xba",
-                                        "\xe5\x86\x99\xe5\x85\xa5",
-                                        "\xe5\xb7\xb2\xe7\x94\x9f\xe6\x88\x90",
-                                        "\xe4\xb8\x8b\xe8\xbd\xbd" };
-    static const char *const denied[] = { " not ",
-                                          "n't ",
-                                          "n\xe2\x80\x99t ",
-                                          "no file",
-                                          "cannot",
-                                          "unable",
-                                          "failed to",
-                                          " if you",
-                                          "\xe6\xb2\xa1",
-                                          "\xe6\x9c\xaa",
-                                          "\xe6\x97\xa0\xe6\xb3\x95" };
+    static const char *const made[] = {
+        "saved",     "wrote",          "written",  "exported",  "stored",   "attach",      "created",    "generated",
+        "download",  "delivered",      "i read",   "i loaded",  "i opened", "i used",      "i analysed", "i analyzed",
+        "is in ",    "are in ",        "see ",     "here is",   "find ",    "gespeichert", "exportiert", "erstellt",
+        "enregistr", "export\xc3\xa9", "guardado", "exportado", "сохран",   "записан",     "保存",       "导出",
+        "写入",      "已生成",         "下载",     "저장",
+    };
+    static const char *const denied[] = {
+        " not ",   "n't ",        "n\xe2\x80\x99t ",
+        "no file", "there is no", "cannot",
+        "unable",  "failed to",   " if ",
+        "could ",  "would ",      "should ",
+        " can ",   "?",           "kein",
+        " pas ",   "没",          "未",
+        "无法",    "不能",        "可以",
+        "？",      "e.g.",        "such as",
+        "example",
+    };
     const char *from = name, *to = end;
     while (from > begin && name - from < SENTENCE_MAX && !ends_sentence(from - 1))
         from--;
@@ -102,11 +94,20 @@ static bool is_listed(const struct claims *c, const char *name)
     return false;
 }
 
+/* Part of a program: df.to_csv('x.csv') */
+static bool in_call(const char *begin, const char *dot)
+{
+    const char *at = dot;
+    while (at > begin && !strchr("\n`'\"(", at[-1]))
+        at--;
+    return at - begin >= 2 && (at[-1] == '\'' || at[-1] == '"') && at[-2] == '(';
+}
+
 void claims_files(struct claims *out, const char *markdown, bool (*exists)(const void *ud, const char *name),
                   const void *ud)
 {
     for (const char *dot = strchr(markdown, '.'); dot; dot = strchr(dot + 1, '.')) {
-        const size_t n = extension(dot);
+        const size_t n = in_call(markdown, dot) ? 0 : extension(dot);
         const char *end = dot + n, *name = n ? name_start(markdown, dot, *end) : dot;
         if (name == dot || end - name > NAME_MAX_BYTES || !is_claimed(markdown, name, end))
             continue;

@@ -37,7 +37,10 @@ static const struct {
     [NOTE_EMPTY] = { "repair.md", "empty" },
     [NOTE_NOT_RUN] = { "repair.md", "not_run" },
     [NOTE_NOT_RUN_AGAIN] = { "repair.md", "not_run_again" },
+    [NOTE_FOREIGN] = { "repair.md", "foreign" },
     [NOTE_UNSUPPORTED] = { "repair.md", "unsupported" },
+    [NOTE_NO_FILE] = { "repair.md", "no_file" },
+    [NOTE_NO_CHART] = { "repair.md", "no_chart" },
     [NOTE_RESTARTED] = { "repair.md", "restarted" },
     [NOTE_EDITED] = { "repair.md", "edited" },
     [NOTE_SANDBOX] = { "repair.md", "sandbox" },
@@ -59,6 +62,7 @@ static const struct {
     [NOTE_FENCE_REMIND] = { "fence.md", "remind" },
     [NOTE_FENCE_OUTPUT] = { "fence.md", "output" },
     [NOTE_FENCE_FAILED] = { "fence.md", "failed" },
+    [NOTE_FENCE_TOOLS] = { "fence.md", "tools" },
 };
 
 /* ---- reading ---- */
@@ -173,7 +177,7 @@ int prompts_load(struct prompts **out, const struct conf *c, struct err *e)
         return -1;
     }
     p->fence = (struct model_fence_words){ p->notes[NOTE_FENCE_HOW], p->notes[NOTE_FENCE_REMIND],
-                                           p->notes[NOTE_FENCE_OUTPUT], p->notes[NOTE_FENCE_FAILED] };
+                                           p->notes[NOTE_FENCE_OUTPUT], p->notes[NOTE_FENCE_FAILED], NULL };
     *out = p;
     return 0;
 }

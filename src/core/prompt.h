@@ -37,7 +37,10 @@ enum prompt_note {
     NOTE_EMPTY,
     NOTE_NOT_RUN,       /* a: the call that loads the newest table */
     NOTE_NOT_RUN_AGAIN, /* the same */
-    NOTE_UNSUPPORTED,   /* a: numbers */
+    NOTE_FOREIGN,       /* the same */
+    NOTE_UNSUPPORTED,   /* a: numbers, days, names */
+    NOTE_NO_FILE,       /* a: names */
+    NOTE_NO_CHART,
     NOTE_RESTARTED,
     NOTE_EDITED,
     NOTE_SANDBOX,
@@ -61,6 +64,7 @@ enum prompt_note {
     NOTE_FENCE_REMIND,
     NOTE_FENCE_OUTPUT,
     NOTE_FENCE_FAILED,
+    NOTE_FENCE_TOOLS, /* a: a line for each */
     NOTES,
 };
 /* The section with {{a}} and {{b}} filled in; caller frees. */

@@ -7,6 +7,7 @@ enum {
     LONG_TOKENS = 2000, /* shorter prompts fit everywhere */
     LOST_PART = 60,     /* per cent of what was expected: less cannot be an error of the estimate */
     LOST_PART_NEW = 50, /* the same before anything was learned */
+    WINDOW_LEAST = 512, /* a smaller one is a slip of reading */
 };
 static const double new_part = 0.3; /* of a smoothed ratio that the newest count makes */
 static const double ratio_min = 0.25, ratio_max = 4;
@@ -46,6 +47,22 @@ int64_t tokens_scaled(const struct token_scale *s, int64_t estimate)
     return s && s->ratio > 0 ? (int64_t)((double)estimate * s->ratio) : estimate;
 }
 
+static double ratio_of(int64_t estimate, int64_t reported)
+{
+    const double ratio = (double)reported / (double)estimate;
+    return ratio < ratio_min ? ratio_min : ratio > ratio_max ? ratio_max : ratio;
+}
+
+void tokens_refused(struct token_scale *s, int64_t estimate, int64_t window, int64_t sent)
+{
+    if (!s)
+        return;
+    if (window >= WINDOW_LEAST)
+        s->window = window;
+    if (sent > 0 && estimate > 0)
+        s->ratio = ratio_of(estimate, sent);
+}
+
 bool tokens_learn(struct token_scale *s, int64_t estimate, int64_t reported)
 {
     if (!s || reported <= 0 || estimate <= 0)
@@ -56,8 +73,7 @@ bool tokens_learn(struct token_scale *s, int64_t estimate, int64_t reported)
         s->window = reported;
         return false;
     }
-    double ratio = (double)reported / (double)estimate;
-    ratio = ratio < ratio_min ? ratio_min : ratio > ratio_max ? ratio_max : ratio;
+    const double ratio = ratio_of(estimate, reported);
     s->ratio = s->ratio > 0 ? s->ratio + new_part * (ratio - s->ratio) : ratio;
     return true;
 }

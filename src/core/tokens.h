@@ -18,4 +18,6 @@ int64_t tokens_scaled(const struct token_scale *s, int64_t estimate);
 /* A prompt of that estimate was reported as so many tokens (0: not reported). False: so few that the server must have dropped a part
  * of it without a word; then nothing is learned but the window. */
 bool tokens_learn(struct token_scale *s, int64_t estimate, int64_t reported);
+/* A prompt of that estimate was refused for its length; what the server said of its window and of what it counted, 0: nothing. */
+void tokens_refused(struct token_scale *s, int64_t estimate, int64_t window, int64_t sent);
 #endif

@@ -177,6 +177,22 @@ int64_t tool_set_tokens(const struct tool_set *s)
     return s->tokens;
 }
 
+char *tool_set_lines(const struct tool_set *s)
+{
+    AUTO(str_clear) struct str text = STR_INIT(SCHEMA_MAX);
+    if (!s || !s->entry_n)
+        return NULL;
+    for (const struct json *t = json_first(s->schema); t; t = json_next(t)) {
+        AUTO(str_clear) struct str args = STR_INIT(SCHEMA_MAX);
+        if (strcmp(json_str_or(t, "name", ""), CALL_TOOL) == 0)
+            continue;
+        json_print(&args, json_get(json_get(t, "parameters"), "properties"));
+        str_printf(&text, "%s- `%s`: %s Arguments: %s", text.len ? "\n" : "", json_str_or(t, "name", ""),
+                   json_str_or(t, "description", ""), json_get(t, "parameters") ? str_peek(&args) : "{}");
+    }
+    return str_take(&text);
+}
+
 /* ---- asked for ---- */
 
 const struct tool *tool_find(const struct tool_set *set, const char *name)

@@ -44,6 +44,9 @@ void tool_set_free(struct tool_set *s); /* every call is over; NULL is fine */
 /* All of them as wire formats want them; the same bytes for the life of the set. */
 const struct json *tool_set_schema(const struct tool_set *s);
 int64_t tool_set_tokens(const struct tool_set *s); /* estimate of that */
+/* All but run_python, a line each with description and arguments, for models that have no tools; NULL: there is no service among them, and
+ * the harmless ones are not worth their words. Caller frees. */
+char *tool_set_lines(const struct tool_set *s);
 /* set NULL: only the harmless ones. NULL: there is none of that name. */
 const struct tool *tool_find(const struct tool_set *set, const char *name);
 /* Names of all but run_python, "`read_more`, `list_files`"; caller frees. */

@@ -109,7 +109,9 @@ static const struct {
     [WORD_NOT_WRITTEN] = { "*(There is no file `{a}`: it was named but not written.)*",
                            "*（没有文件 `{a}`：提到了但没有写出。）*" },
     [WORD_UNSUPPORTED] = { "*(Not supported by any output: {a}. Please check before use.)*",
-                           "*（没有任何输出支持这些数字：{a}。使用前请核实。）*" },
+                           "*（没有任何输出支持以下内容：{a}。使用前请核实。）*" },
+    [WORD_NO_CHART] = { "*(No chart was made for this, although the answer speaks of one.)*",
+                        "*（回答提到了图，但这次没有生成任何图。）*" },
     [WORD_MORE_FILES] = { "*({a} more files were made; they stay in the notebook's folder.)*",
                           "*（另有 {a} 个文件留在笔记本的文件夹里。）*" },
 

@@ -62,7 +62,8 @@ enum word {
     WORD_FILE_LATE,   /* a: names; a question was asked before */
     WORD_FILE_UNREAD, /* a: name; could not be looked into */
     WORD_NOT_WRITTEN, /* a: the name that an answer linked to */
-    WORD_UNSUPPORTED, /* a: numbers */
+    WORD_UNSUPPORTED, /* a: numbers, days, names */
+    WORD_NO_CHART,
     WORD_MORE_FILES,  /* a: how many stay behind */
     /* receipt; a: number */
     WORD_RECEIPT_CELL,

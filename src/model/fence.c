@@ -1,7 +1,6 @@
 /* fence.c - blocks from calls, calls from blocks. */
 #include "fence.h"
 #include <strings.h>
-#include "json.h"
 
 enum { TALK_MAX = 32 << 20, INDENT_MAX = 12 };
 
@@ -9,13 +8,42 @@ enum { TALK_MAX = 32 << 20, INDENT_MAX = 12 };
 
 enum line_event { LINE_PLAIN, LINE_OPENS, LINE_CLOSES };
 
-static bool is_python(const char *word, size_t n)
+/* What a block of that language holds. */
+static enum fence_kind kind_of(const struct fence_lines *f, const char *word, size_t n)
 {
-    static const char *const words[] = { "python", "python3", "py" };
-    for (size_t i = 0; i < countof(words); i++)
-        if (n == strlen(words[i]) && strncasecmp(word, words[i], n) == 0)
-            return true;
-    return false;
+    static const struct {
+        const char *word;
+        enum fence_kind kind;
+    } words[] = { { "python", FENCE_PROGRAM }, { "python3", FENCE_PROGRAM },
+                  { "py", FENCE_PROGRAM },     { "tool_code", FENCE_PROGRAM },
+                  { "tool", FENCE_TOOL },      { "tool_call", FENCE_TOOL },
+                  { "sql", FENCE_SQL } };
+    for (size_t i = 0; i < countof(words); i++) {
+        if (n != strlen(words[i].word) || strncasecmp(word, words[i].word, n) != 0)
+            continue;
+        const bool known = words[i].kind == FENCE_PROGRAM || (words[i].kind == FENCE_SQL ? f->sql : f->tools);
+        return known ? words[i].kind : FENCE_OTHER;
+    }
+    return FENCE_OTHER;
+}
+
+static bool is_call(enum fence_kind kind)
+{
+    return kind == FENCE_PROGRAM || kind == FENCE_TOOL || kind == FENCE_SQL;
+}
+
+/* The tool that takes SQL, NULL: none. */
+static const char *sql_tool(const struct json *schema)
+{
+    for (const struct json *t = json_first(schema); t; t = json_next(t))
+        if (json_get(json_get(json_get(t, "parameters"), "properties"), "sql"))
+            return json_str_or(t, "name", NULL);
+    return NULL;
+}
+
+struct fence_lines fence_lines_for(const struct json *schema)
+{
+    return (struct fence_lines){ .tools = json_len(schema) > 1, .sql = sql_tool(schema) != NULL };
 }
 
 static size_t span(const char *at, const char *end, char c)
@@ -42,7 +70,7 @@ static size_t word(const char *at, const char *end)
     return (size_t)(at - from);
 }
 
-/* LINE_OPENS and LINE_CLOSES are said of programs only. line: without its LF. */
+/* LINE_OPENS and LINE_CLOSES are said of programs and calls only. line: without its LF. */
 static enum line_event next_line(struct fence_lines *f, const char *line, size_t n)
 {
     const char *end = line + n, *at = line;
@@ -54,15 +82,15 @@ static enum line_event next_line(struct fence_lines *f, const char *line, size_t
         return LINE_PLAIN;
     at += blanks(at, end);
     if (f->in != FENCE_PROSE) {
-        const bool closes = at == end && ticks >= f->ticks, program = f->in == FENCE_PROGRAM;
+        const bool closes = at == end && ticks >= f->ticks, call = is_call(f->in);
         if (closes)
             f->in = FENCE_PROSE;
-        return closes && program ? LINE_CLOSES : LINE_PLAIN;
+        return closes && call ? LINE_CLOSES : LINE_PLAIN;
     }
-    f->in = is_python(at, word(at, end)) ? FENCE_PROGRAM : FENCE_OTHER;
+    f->in = kind_of(f, at, word(at, end));
     f->ticks = ticks;
     f->indent = indent;
-    return f->in == FENCE_PROGRAM ? LINE_OPENS : LINE_PLAIN;
+    return is_call(f->in) ? LINE_OPENS : LINE_PLAIN;
 }
 
 /* ---- a stream ---- */
@@ -96,6 +124,7 @@ void fence_watch_clear(struct fence_watch *w)
 struct program {
     size_t before; /* bytes of text in front of its block */
     struct str code;
+    enum fence_kind kind;
     enum { PROGRAM_NONE, PROGRAM_OPEN, PROGRAM_WHOLE } state;
 };
 
@@ -127,17 +156,18 @@ static void keep(struct program *best, struct program *now)
     *now = (struct program){ .code = STR_INIT(FENCE_PROGRAM_MAX) };
 }
 
-static void find_program(struct program *best, const char *text, bool first)
+static void find_program(struct program *best, const char *text, bool first, const struct json *schema)
 {
-    struct fence_lines lines = { 0 };
+    struct fence_lines lines = fence_lines_for(schema);
     struct program now = { .code = STR_INIT(FENCE_PROGRAM_MAX) };
     for (const char *at = text; *at && !(first && best->state == PROGRAM_WHOLE);) {
         const size_t n = strcspn(at, "\n");
-        const bool inside = lines.in == FENCE_PROGRAM;
+        const bool inside = is_call(lines.in);
         const enum line_event event = next_line(&lines, at, n);
         if (event == LINE_OPENS) {
             now.before = (size_t)(at - text);
             now.state = PROGRAM_OPEN;
+            now.kind = lines.in;
         } else if (event == LINE_CLOSES) {
             now.state = PROGRAM_WHOLE;
             keep(best, &now);
@@ -161,9 +191,40 @@ static char *args_of(const struct program *p, bool cut)
     autojson struct json *o = json_new_object();
     if (cut || p->code.overflow)
         return xstrdup("{\"code\":");
-    json_set_str(o, "code", str_peek(&p->code));
+    json_set_str(o, p->kind == FENCE_SQL ? "sql" : "code", str_peek(&p->code));
     json_print(&text, o);
     return str_take(&text);
+}
+
+/* {"name":"rates","arguments":{"base":"EUR"}}; arguments beside the name are as good. What cannot be read stays text: the agent says so. */
+static void read_tool(struct model_tool_call *c, const char *text)
+{
+    autojson struct json *v = NULL, *beside = json_new_object();
+    AUTO(str_clear) struct str args = STR_INIT(SIZE_MAX);
+    struct err ignored = { 0 };
+    if (json_parse(&v, text, strlen(text), FENCE_PROGRAM_MAX, &ignored) < 0 || !*json_str_or(v, "name", ""))
+        return;
+    const struct json *given = json_get(v, "arguments") ? json_get(v, "arguments") : json_get(v, "parameters");
+    for (const struct json *m = json_first(v); m && !given; m = json_next(m))
+        if (strcmp(json_key(m), "name") != 0)
+            json_set(beside, json_key(m), json_dup(m));
+    json_print(&args, given ? given : beside);
+    free(c->name);
+    free(c->args);
+    *c = (struct model_tool_call){ .id = c->id, .name = xstrdup(json_str_or(v, "name", "")), .args = str_take(&args) };
+}
+
+static struct model_tool_call call_of(const struct program *p, bool cut, const struct json *schema, const char *id)
+{
+    const char *code_tool = json_str_or(json_first(schema), "name", "run_python"), *sql = sql_tool(schema);
+    struct model_tool_call c = {
+        .id = xstrdup(id),
+        .name = xstrdup(p->kind == FENCE_SQL && sql ? sql : code_tool),
+        .args = p->kind == FENCE_TOOL && !cut ? xstrdup(str_peek(&p->code)) : args_of(p, cut),
+    };
+    if (p->kind == FENCE_TOOL && !cut)
+        read_tool(&c, str_peek(&p->code));
+    return c;
 }
 
 static void keep_prose(struct model_msg *m, size_t n)
@@ -173,16 +234,16 @@ static void keep_prose(struct model_msg *m, size_t n)
     m->text[n] = '\0';
 }
 
-void fence_answer(struct model_answer *a, bool streamed, const char *tool, const char *id)
+void fence_answer(struct model_answer *a, bool streamed, const struct json *schema, const char *id)
 {
     AUTO(program_clear) struct program p = { .code = STR_INIT(FENCE_PROGRAM_MAX) };
-    find_program(&p, a->msg.text, streamed);
+    find_program(&p, a->msg.text, streamed, schema);
     if (a->msg.call_n || p.state == PROGRAM_NONE || (p.state == PROGRAM_WHOLE && is_blank(str_peek(&p.code))))
         return;
     const bool cut = p.state == PROGRAM_OPEN && a->stop == MODEL_STOP_LENGTH;
     free(a->msg.calls);
     a->msg.calls = xcalloc(1, sizeof(*a->msg.calls));
-    a->msg.calls[0] = (struct model_tool_call){ .id = xstrdup(id), .name = xstrdup(tool), .args = args_of(&p, cut) };
+    a->msg.calls[0] = call_of(&p, cut, schema, id);
     a->msg.call_n = 1;
     free(a->msg.raw);
     a->msg.raw = NULL;
@@ -194,24 +255,34 @@ void fence_answer(struct model_answer *a, bool streamed, const char *tool, const
 
 /* ---- the conversation ---- */
 
-static char *code_of(const char *args)
+/* As the model wrote it, so that it sees its own hand. */
+static void add_block(struct str *out, const struct model_tool_call *c)
 {
-    autojson struct json *v = NULL;
+    autojson struct json *v = NULL, *whole = json_new_object();
     struct err ignored = { 0 };
-    if (json_parse(&v, args, strlen(args), TALK_MAX, &ignored) < 0)
-        return xstrdup("");
-    return xstrdup(json_str_or(v, "code", ""));
+    if (json_parse(&v, c->args, strlen(c->args), TALK_MAX, &ignored) < 0)
+        v = json_new_object();
+    const char *code = json_str_or(v, "code", NULL), *sql = json_len(v) == 1 ? json_str_or(v, "sql", NULL) : NULL;
+    const char *text = code ? code : sql ? sql : NULL;
+    AUTO(str_clear) struct str call = STR_INIT(TALK_MAX);
+    if (!text && strcmp(c->name, "run_python") != 0) {
+        json_set_str(whole, "name", c->name);
+        json_set(whole, "arguments", take(v));
+        json_print(&call, whole);
+        str_printf(out, "```tool\n%s\n```", str_peek(&call));
+        return;
+    }
+    const size_t n = strlen(text ? text : "");
+    str_printf(out, "```%s\n%s%s```", sql ? "sql" : "python", text ? text : "", n && text[n - 1] != '\n' ? "\n" : "");
 }
 
-/* As the model wrote it, so that it sees its own hand. */
 static char *blocks(const struct model_msg *m)
 {
     AUTO(str_clear) struct str text = STR_INIT(TALK_MAX);
     str_puts(&text, m->text);
     for (size_t i = 0; i < m->call_n; i++) {
-        autofree char *code = code_of(m->calls[i].args);
-        const size_t n = strlen(code);
-        str_printf(&text, "%s```python\n%s%s```", text.len ? "\n\n" : "", code, n && code[n - 1] != '\n' ? "\n" : "");
+        str_puts(&text, text.len ? "\n\n" : "");
+        add_block(&text, &m->calls[i]);
     }
     return str_take(&text);
 }
@@ -237,14 +308,14 @@ static void add(struct fence_talk *t, enum model_role role, char *take_text)
 /* Each message always comes out the same, so that what was read of a conversation is found again. */
 void fence_talk_make(struct fence_talk *t, const struct model_ask *ask)
 {
-    static const struct model_fence_words none = { "", "", "", "" };
+    static const struct model_fence_words none = { "", "", "", "", NULL };
     const struct model_fence_words *w = ask->fence ? ask->fence : &none;
     size_t i = 0;
     *t = (struct fence_talk){ .msgs = xcalloc(ask->msg_n + 1, sizeof(*t->msgs)) };
     for (; i < ask->msg_n && ask->msgs[i].role == MODEL_SYSTEM; i++)
         add(t, MODEL_SYSTEM, xstrdup(ask->msgs[i].text));
     if (*w->how)
-        add(t, MODEL_SYSTEM, xstrdup(w->how));
+        add(t, MODEL_SYSTEM, xasprintf("%s%s%s", w->how, w->tools ? "\n\n" : "", w->tools ? w->tools : ""));
     for (; i < ask->msg_n; i++)
         add(t, ask->msgs[i].role == MODEL_TOOL ? MODEL_USER : ask->msgs[i].role, said(&ask->msgs[i], w));
 }

@@ -220,6 +220,7 @@ static int send_request(struct model_call *c, struct err *e)
     call_reset(c);
     c->refusal = (struct str)STR_INIT(REFUSAL_MAX);
     c->watch = (struct fence_watch)FENCE_WATCH_INIT;
+    c->watch.lines = fence_lines_for(c->ask.schema);
     c->fenced = m->fence || (!m->native && (c->quirks & WIRE_FENCE));
     if (c->fenced)
         fence_talk_make(&c->talk, &c->ask);
@@ -277,6 +278,13 @@ static void mask_key(const struct model *m, char *text)
     const size_t n = m->key ? strlen(m->key) : 0;
     for (char *at = n ? strstr(text, m->key) : NULL; at; at = strstr(at, m->key))
         memset(at, '*', n);
+}
+
+/* Within an answer of status 200, too. */
+static void tell_length(const struct model_call *c, const struct wire_error *w, const struct err *e)
+{
+    if (c->ev.too_long && model_err_too_long(e))
+        c->ev.too_long(c->ud, wire_error_window(w), wire_error_sent(w));
 }
 
 static void tell_error(struct model_call *c, struct err *e)
@@ -371,12 +379,8 @@ static void refuse(struct model_call *c, const struct http_answer *a)
         e.kind = ERR_REFUSED;
     if (e.kind == ERR_LIMIT)
         e.retry_ms = retry_ms(a);
+    tell_length(c, &error, &e);
     tell_error(c, &e);
-}
-
-static const char *tool_name(const struct model_ask *ask)
-{
-    return json_str_or(json_first(ask->schema), "name", "run_python");
 }
 
 /* The same program at the same place of a conversation gets the same id. */
@@ -409,7 +413,7 @@ static void take_program(struct model_call *c, const struct wire_request *asked,
     if (!asked->fenced && (!native || memory->called || c->m->native))
         return;
     autofree char *id = fence_id(c);
-    fence_answer(a, asked->stream || native, tool_name(&c->ask), id);
+    fence_answer(a, asked->stream || native, c->ask.schema, id);
     if (native && a->msg.call_n) {
         memory->quirks |= WIRE_FENCE;
         log_info("model_adapts", KV_S("model", c->m->section), KV_S("to", "programs in its text"));
@@ -431,6 +435,7 @@ static void finish(struct model_call *c)
         const struct wire_error error = c->reader.error;
         if (c->reader.failed && c->reader.events <= 1 && error.status && learn(c, &error))
             return; /* a refusal at status 200 */
+        tell_length(c, &error, &e);
         tell_error(c, &e);
         return;
     }

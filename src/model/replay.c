@@ -4,7 +4,7 @@
  *   {"text":"...", "calls":[{"name":"run_python","args":{"code":"..."} or "text as sent","id":"..."}],
  *    "stop":"end|length|refused", "usage":{"in":1,"cached":0,"out":1},
  *    "expect":"the last message must contain this", "tools":"auto|none" (what the ask must allow),
- *    "error":{"kind":"net|limit|refused|timeout|data|config","retry_ms":5,"too_long":true}, "delay_ms":20}
+ *    "error":{"kind":"net|limit|refused|timeout|data|config","retry_ms":5,"too_long":true,"window":0,"sent":0}, "delay_ms":20}
  * Every member is optional. An ask that is not as the line expects fails with ERR_DATA, which is never retried. */
 #include <string.h>
 #include "conf.h"
@@ -150,6 +150,9 @@ static void speak(void *ud)
 {
     struct model_call *c = ud;
     if (c->err.kind != ERR_NONE) {
+        const struct json *error = json_get(c->line, "error");
+        if (c->ev.too_long && model_err_too_long(&c->err))
+            c->ev.too_long(c->ud, json_int_or(error, "window", 0), json_int_or(error, "sent", 0));
         c->ev.done(c->ud, NULL, &c->err);
         free(c);
         return;

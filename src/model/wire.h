@@ -63,6 +63,7 @@ struct wire_request {
 struct wire_error {
     int status; /* HTTP status, or one that the body names; 0: none, it came within an answer */
     char type[64], code[64], param[96], message[600];
+    int64_t window, sent; /* tokens, when members of the error name them (llama.cpp); 0: they do not */
 };
 
 /* A call or another part of an answer while it is received. */
@@ -179,6 +180,9 @@ bool wire_error_names(const struct wire_error *w, const char *field);
 bool wire_error_says(const struct wire_error *w, const char *const *phrases);
 /* Tokens that would fit, when the error says that what was asked for does not; 0: it says no such thing. */
 int64_t wire_error_room(const struct wire_error *w, int64_t asked);
+/* What an error about length says of the window and of what was sent, in members or words; 0: nothing. */
+int64_t wire_error_window(const struct wire_error *w);
+int64_t wire_error_sent(const struct wire_error *w);
 /* As an error of ours. Kinds: ERR_CONFIG what the operator must mend (key, model name, address, money: sys EDQUOT); ERR_LIMIT
  * too many requests, overloaded; ERR_NET the peer's own trouble; ERR_REFUSED the rest. A conversation that is too long is ERR_REFUSED
  * with sys EMSGSIZE (model_err_too_long). Returns -1. */

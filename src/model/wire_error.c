@@ -47,6 +47,8 @@ static void from_object(struct wire_error *out, const struct json *o)
     copy(out->type, sizeof(out->type), json_str_or(o, "type", NULL));
     copy(out->param, sizeof(out->param), json_str_or(o, "param", NULL));
     copy_code(out, o);
+    out->window = json_int_or(o, "n_ctx", out->window);
+    out->sent = json_int_or(o, "n_prompt_tokens", out->sent);
     copy(out->type, sizeof(out->type), json_str_or(inner, "code", NULL));
     if (!*out->type)
         copy(out->type, sizeof(out->type), json_str_or(o, "status", NULL)); /* Gemini: INVALID_ARGUMENT */
@@ -164,6 +166,15 @@ static bool too_long(const struct wire_error *w)
                                          "exceeds the available context size",
                                          "context window exceeded",
                                          "exceeds the maximum number of tokens",
+                                         "exceed context window",
+                                         "exceeds the context length",
+                                         "exceeds context length",
+                                         "context length exceeded",
+                                         "maximum prompt length",
+                                         "context length of only",
+                                         "context overflow",
+                                         "too large for model with",
+                                         "must be <=",
                                          "input is too long",
                                          "too many tokens",
                                          NULL };
@@ -216,6 +227,21 @@ static bool theirs(const struct wire_error *w)
 
 /* ---- numbers in words ---- */
 
+/* "131072", "131,072" */
+static int64_t read_count(const char *at)
+{
+    int64_t n = 0;
+    for (size_t digits = 0; digits < 12; at++) {
+        if (isdigit((unsigned char)*at)) {
+            n = 10 * n + (*at - '0');
+            digits++;
+        } else if (*at != ',' || !digits || !isdigit((unsigned char)at[1])) {
+            break;
+        }
+    }
+    return n;
+}
+
 /* The number behind that phrase; 0: none. */
 static int64_t number_after(const char *message, const char *phrase)
 {
@@ -223,7 +249,7 @@ static int64_t number_after(const char *message, const char *phrase)
     at = at ? at + strlen(phrase) : NULL;
     while (at && *at && !isdigit((unsigned char)*at) && at[0] != '.')
         at++;
-    return at ? strtoll(at, NULL, 10) : 0;
+    return at ? read_count(at) : 0;
 }
 
 /* The number that ends where that phrase begins: "(4000 in the messages". */
@@ -232,11 +258,63 @@ static int64_t number_before(const char *message, const char *phrase)
     const char *at = strcasestr(message, phrase);
     if (!at)
         return 0;
-    while (at > message && at[-1] == ' ')
+    while (at > message && (at[-1] == ' ' || at[-1] == ')'))
         at--;
-    while (at > message && isdigit((unsigned char)at[-1]))
+    while (at > message && (isdigit((unsigned char)at[-1]) || at[-1] == ','))
         at--;
-    return strtoll(at, NULL, 10);
+    return read_count(at);
+}
+
+/* The first phrase that has a number: behind it, or before it where it begins with a blank. */
+static int64_t number_by(const char *message, const char *const *phrases, size_t n)
+{
+    int64_t found = 0;
+    for (size_t i = 0; i < n && found == 0; i++)
+        found = *phrases[i] == ' ' ? number_before(message, phrases[i]) : number_after(message, phrases[i]);
+    return found;
+}
+
+int64_t wire_error_window(const struct wire_error *w)
+{
+    static const char *const phrases[] = { "maximum context length is",
+                                           "maximum context length of",
+                                           "maximum prompt length is",
+                                           "context size (",
+                                           "context window of",
+                                           "context length of only",
+                                           "context length is only",
+                                           "context length of",
+                                           "tokens allowed (",
+                                           "must be <=",
+                                           "model's limit of",
+                                           "model limit of",
+                                           " maximum context length",
+                                           "context limit: ",
+                                           "tokens > " };
+    const char *sum = strstr(w->message, "context limit: "), *most = sum ? strstr(sum, " > ") : NULL;
+    if (w->window > 0)
+        return w->window;
+    return most ? read_count(most + 3) : number_by(w->message, phrases, countof(phrases));
+}
+
+int64_t wire_error_sent(const struct wire_error *w)
+{
+    static const char *const phrases[] = { "prompt is too long:",
+                                           "you requested about",
+                                           "you requested",
+                                           "your request has",
+                                           "request contains",
+                                           "request (",
+                                           "messages resulted in",
+                                           "token count (",
+                                           "Requested tokens (",
+                                           "Prompt contains",
+                                           "Given: ",
+                                           " in the messages" };
+    const int64_t messages = number_before(w->message, " in the messages");
+    if (w->sent > 0)
+        return w->sent;
+    return messages ? messages : number_by(w->message, phrases, countof(phrases));
 }
 
 /* "173088 + 32000 > 200000" */

@@ -61,7 +61,7 @@ static bool ask(struct talk *t, enum model_tools tools, int64_t cancel_ms)
 {
     static const struct model_events events = { .delta = on_delta, .done = on_done };
     static const struct model_fence_words fence = { "Write ```python blocks.", "", "Output of your program:",
-                                                    "Your program failed:" };
+                                                    "Your program failed:", NULL };
     const struct model_ask question = {
         .msgs = t->said.at,
         .msg_n = t->said.n,

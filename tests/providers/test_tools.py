@@ -125,6 +125,37 @@ class Services(Tools):
         self.assertRegex(self.results[0], r'^<data nonce=(\w+)>\n\{"degrees": 17.5\}\n</data nonce=\1>\n$')
         self.assertNotIn(SECRET, self.log + json.dumps(a) + json.dumps(self.model.requests))
 
+    def test_a_model_without_tools_asks_services_in_blocks(self) -> None:
+        o = self.office(lambda r: (200, {}, b'{"degrees": 17.5}'))
+        seen: list[str] = []
+
+        def script(body: dict) -> Reply:
+            need("tools" not in body, "m does not support tools")
+            seen.append(last_of(body))
+            if "17.5" in seen[-1]:
+                return Reply(text="It is 17.5 degrees.")
+            need("`weather`: The weather of a city." in body["messages"][0]["content"], "the service is not offered")
+            return Reply(text='I ask.\n\n```tool\n{"name": "weather", "arguments": {"city": "Oslo", "days": 2}}\n```\nIt is 99 degrees.')
+
+        fake = self.fake("chat", script)
+        a = self.ask(fake, "chat", "How warm is it in Oslo?", *self.weather(o))
+        self.assertEqual((a["answer"], o.requests[0]["target"], len(o.requests)), ("It is 17.5 degrees.", "/v1/Oslo/now?days=2", 1))
+        self.assertIn("Output of your program:\\n<data nonce=", seen[-1])
+        self.assertIn('```tool\n{"name":"weather","arguments":{"city":"Oslo","days":2}}\n```', fake.requests[-1]["messages"][-2]["content"])
+        self.assertEqual(len(fake.faults), 1)
+
+    def test_services_and_programs_of_one_answer_run_in_their_order(self) -> None:
+        o = self.office(lambda r: (200, {}, b"17.5"))
+        steps = iter([Reply(calls=[("weather", {"city": "Oslo"}), code("print(6*7)"), ("weather", {"city": "Rome"}), ("nonsense", {}), code("print(1)")]), Reply(text="Done.")])
+        fake = self.fake("chat", lambda body: next(steps))
+        self.assertEqual(self.ask(fake, "chat", "Both?", *self.weather(o))["answer"], "Done.")
+        results = [m["content"] for m in fake.requests[-1]["messages"] if m["role"] == "tool"]
+        self.assertEqual([r["target"] for r in o.requests], ["/v1/Oslo/now", "/v1/Rome/now"])
+        self.assertIn("42", results[1])
+        self.assertIn("There is no tool `nonsense`", results[3])
+        self.assertIn("not run", results[4])
+        self.assertEqual(fake.faults, [])
+
     def test_posts_carry_the_other_arguments_as_json(self) -> None:
         o = self.office(lambda r: (201, {}, b"made"))
         self.talk(self.weather(o, method="POST", secret_file=self.secret("k", SECRET), secret_header="X-Api-Key: k={secret}"), ("weather", {"city": "Oslo", "days": 3}))
@@ -301,6 +332,16 @@ class Sqlite(Databases):
 
     def test_mistakes_are_told(self) -> None:
         self.check_that_mistakes_are_told()
+
+    def test_sql_reaches_the_database_however_it_is_sent(self) -> None:
+        rows = f"{self.rows} "
+        for call in (("run_sql", {"query": "SELECT count(*) AS n FROM orders"}), ("sql", {"code": "SELECT count(*) AS n FROM orders"})):
+            self.talk(self.database(), call)
+            self.assertIn(rows.strip(), self.results[0])
+        left = [Reply(text="```sql\nSELECT count(*) AS n FROM orders\n```\n"), Reply(text="Done.")]
+        fake = self.fake("chat", lambda body: left.pop(0))
+        self.assertEqual(self.ask(fake, "chat", "How many orders?", *self.database(), tools="fence")["answer"], "Done.")
+        self.assertIn(rows.strip(), last_of(fake.requests[-1]))
 
     def test_two_databases_must_be_told_apart_and_a_broken_one_is_no_secret(self) -> None:
         broken = self.folder / "broken.db"

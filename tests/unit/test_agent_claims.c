@@ -124,7 +124,7 @@ static void saved_files_have_to_exist(void **state)
         { "I saved it as out.xlsx.", "out.xlsx", "" },
         { "The table was written to /mnt/data/out/clean.csv and more.", "", "clean.csv" },
         { "Saved as \"a b.csv\"", "", "a b.csv" },
-        { "I read sales.csv. Nothing was saved.", "", "" },
+        { "I read sales.csv. Nothing was saved.", "sales.csv", "" },
         { "I did not save it as out.csv.", "", "" },
         { "It could not be saved as out.csv.", "", "" },
         { "The file sales.csv has two columns.", "", "" },
@@ -151,9 +151,9 @@ static void an_unsupported_number_is_asked_about_once_and_then_computed(void **s
     struct scene s;
     (void)state;
     scene_play(&s,
-               CALL("df") SAY("The mean is 27.4.") "{\"calls\":[{\"args\":{\"code\":\"print(df.mean())\"}}],\"expect\":"
-                                                   "\"No output shows these numbers of your answer: 27.4\"}\n" SAY(
-                                                       "The mean is 31.5."),
+               CALL("df")
+                   SAY("The mean is 27.4.") "{\"calls\":[{\"args\":{\"code\":\"print(df.mean())\"}}],\"expect\":"
+                                            "\"No output shows this of your answer: 27.4\"}\n" SAY("The mean is 31.5."),
                PRINTS("loaded") PRINTS("31.5"));
     assert_ended(&s, AGENT_ANSWERED, 2, 4);
     assert_string_equal(s.seen.answer, "The mean is 31.5.");
@@ -216,14 +216,80 @@ static void talk_without_data_is_not_checked(void **state)
     scene_close(&s);
 }
 
-static void a_file_that_was_only_promised_is_said_to_be_missing(void **state)
+static void a_file_that_was_only_promised_is_asked_for_once_then_said_to_be_missing(void **state)
 {
     struct scene s;
     (void)state;
-    scene_play(&s, CALL("df") SAY("I saved the table as clean.xlsx."), PRINTS("x"));
-    assert_ended(&s, AGENT_ANSWERED, 1, 2);
+    scene_play(
+        &s,
+        CALL("df") SAY(
+            "I saved the table as clean.xlsx.") "{\"text\":\"I saved the table as clean.xlsx.\",\"expect\":\"There is no file "
+                                                "clean.xlsx\"}\n",
+        PRINTS("x"));
+    assert_ended(&s, AGENT_ANSWERED, 1, 3);
     assert_says(s.seen.answer, "There is no file `clean.xlsx`");
     scene_close(&s);
+}
+
+static void a_file_that_is_written_when_asked_for_is_no_promise_any_more(void **state)
+{
+    struct scene s;
+    (void)state;
+    scene_play(&s,
+               CALL("df") SAY("I saved the table as clean.xlsx.") CALL("df.to_excel('out/clean.xlsx')")
+                   SAY("I saved the table as clean.xlsx."),
+               PRINTS("x") "{\"files\":[{\"path\":\"out/clean.xlsx\"}]}\n");
+    assert_ended(&s, AGENT_ANSWERED, 2, 4);
+    assert_null(strstr(s.seen.answer, "no file"));
+    scene_close(&s);
+}
+
+static void a_weekday_or_a_name_that_no_output_shows_is_marked(void **state)
+{
+    struct scene s;
+    (void)state;
+    scene_play(&s,
+               CALL("df") SAY("The best day is Sunday, in Berlin; the column `Fares` says so.") SAY("It is Sunday."),
+               PRINTS("Fri 3.1"));
+    assert_ended(&s, AGENT_ANSWERED, 1, 3);
+    assert_string_equal(s.seen.unsupported, "Sunday");
+    assert_says(s.seen.answer, "Not supported by any output: Sunday.");
+    scene_close(&s);
+}
+
+static void a_chart_that_nobody_drew_is_asked_for_once_then_said_to_be_missing(void **state)
+{
+    struct scene s;
+    (void)state;
+    scene_play(
+        &s,
+        CALL("df")
+            SAY("The chart shows a peak.") "{\"text\":\"The chart shows a peak.\",\"expect\":\"but none was made\"}\n",
+        PRINTS("x"));
+    assert_ended(&s, AGENT_ANSWERED, 1, 3);
+    assert_says(s.seen.answer, "No chart was made for this");
+    scene_close(&s);
+    scene_play(&s, CALL("df.plot()") SAY("The chart shows a peak."), "{\"figures\":[{\"path\":\"f.png\"}]}\n");
+    assert_ended(&s, AGENT_ANSWERED, 1, 2);
+    assert_null(strstr(s.seen.answer, "No chart"));
+    scene_close(&s);
+}
+
+static void a_draft_is_given_marked_when_the_model_goes_away(void **state)
+{
+    static const char *const ends[] = { "{\"error\":{\"kind\":\"refused\"}}\n",
+                                        "{\"error\":{\"kind\":\"net\"}}\n{\"error\":{\"kind\":\"net\"}}\n"
+                                        "{\"error\":{\"kind\":\"net\"}}\n" };
+    (void)state;
+    for (size_t i = 0; i < countof(ends); i++) {
+        struct scene s;
+        autofree char *lines = xasprintf("%s%s", CALL("df") SAY("The mean is 27.4."), ends[i]);
+        scene_play(&s, lines, PRINTS("loaded"));
+        assert_ended(&s, AGENT_ANSWERED, 1, 2);
+        assert_says(s.seen.answer, "The mean is 27.4.");
+        assert_says(s.seen.answer, "Not supported by any output: 27.4.");
+        scene_close(&s);
+    }
 }
 
 /* ---- nothing was run ---- */
@@ -282,6 +348,22 @@ static void a_reply_without_a_program_is_sent_back_twice_then_given(void **state
     scene_close(&s);
 }
 
+static void a_program_in_another_language_is_sent_back(void **state)
+{
+    struct scene s;
+    (void)state;
+    play_with_file(
+        &s, "which one is best?",
+        SAY("```r\\nmean(df$x)\\n```") "{\"calls\":[{\"args\":{\"code\":\"m\"}}],\"expect\":\"only Python runs here\"}\n" SAY(
+            "It is 5."),
+        PRINTS("5"));
+    assert_ended(&s, AGENT_ANSWERED, 1, 3);
+    scene_close(&s);
+    play_with_file(&s, "how would I write that in SQL?", SAY("```sql\\nSELECT avg(x) FROM a\\n```"), "");
+    assert_ended(&s, AGENT_ANSWERED, 0, 1);
+    scene_close(&s);
+}
+
 static void replies_that_need_no_program_are_left_alone(void **state)
 {
     static const struct {
@@ -317,10 +399,15 @@ int main(void)
         cmocka_unit_test(a_last_word_that_is_a_program_is_no_answer),
         cmocka_unit_test(numbers_of_the_question_are_nobodys_claim),
         cmocka_unit_test(talk_without_data_is_not_checked),
-        cmocka_unit_test(a_file_that_was_only_promised_is_said_to_be_missing),
+        cmocka_unit_test(a_file_that_was_only_promised_is_asked_for_once_then_said_to_be_missing),
+        cmocka_unit_test(a_file_that_is_written_when_asked_for_is_no_promise_any_more),
+        cmocka_unit_test(a_weekday_or_a_name_that_no_output_shows_is_marked),
+        cmocka_unit_test(a_chart_that_nobody_drew_is_asked_for_once_then_said_to_be_missing),
+        cmocka_unit_test(a_draft_is_given_marked_when_the_model_goes_away),
         cmocka_unit_test(a_first_reply_without_a_program_is_sent_back_once),
         cmocka_unit_test(advice_after_programs_that_all_failed_is_no_answer),
         cmocka_unit_test(a_reply_without_a_program_is_sent_back_twice_then_given),
+        cmocka_unit_test(a_program_in_another_language_is_sent_back),
         cmocka_unit_test(replies_that_need_no_program_are_left_alone),
     };
     return cmocka_run_group_tests_name("agent_claims", tests, NULL, NULL);

@@ -332,6 +332,25 @@ static void too_long_for_the_provider_is_shortened_once_and_asked_again(void **s
     clear_history(turns);
 }
 
+static void the_window_that_a_refusal_names_is_kept_to_from_then_on(void **state)
+{
+    struct scene s;
+    struct transcript turns[TURNS];
+    int64_t ids[TURNS];
+    (void)state;
+    history(turns, ids, 60);
+    scene_with_history(&s, turns, ids, "model.tape.context=100000",
+                       "{\"error\":{\"kind\":\"refused\",\"too_long\":true,\"window\":4096,\"sent\":60000}}\n" SAY(
+                           "notes") SAY("fine"),
+                       "");
+    assert_ended(&s, AGENT_ANSWERED, 0, 1);
+    assert_int_equal(s.scale.window, 4096);
+    assert_true(tokens_scaled(&s.scale, sent.tokens[0]) > 55000);
+    assert_true(tokens_scaled(&s.scale, sent.tokens[sent.n - 1]) < 4096);
+    scene_close(&s);
+    clear_history(turns);
+}
+
 static void a_server_that_drops_the_front_is_told_once_and_not_overfilled_again(void **state)
 {
     struct scene s;
@@ -437,6 +456,7 @@ int main(void)
         cmocka_unit_test(old_turns_become_notes_by_one_call_and_the_newest_three_stay),
         cmocka_unit_test(without_notes_from_the_model_we_write_our_own),
         cmocka_unit_test(too_long_for_the_provider_is_shortened_once_and_asked_again),
+        cmocka_unit_test(the_window_that_a_refusal_names_is_kept_to_from_then_on),
         cmocka_unit_test(a_server_that_drops_the_front_is_told_once_and_not_overfilled_again),
         cmocka_unit_test(from_step_to_step_the_prompt_only_grows_at_its_end),
         cmocka_unit_test(turn_thirty_fits_the_window_and_repeats_what_was_sent),

@@ -55,7 +55,7 @@ static void programs_are_found_and_prose_in_front_is_kept(void **state)
     };
     for (size_t i = 0; i < countof(table); i++) {
         struct model_answer a = answer(table[i].text, table[i].stop);
-        fence_answer(&a, table[i].streamed, "run_python", "id");
+        fence_answer(&a, table[i].streamed, NULL, "id");
         assert_int_equal(a.msg.call_n, table[i].args ? 1 : 0);
         assert_string_equal(a.msg.text, table[i].args ? table[i].prose : table[i].text);
         if (table[i].args)
@@ -64,15 +64,91 @@ static void programs_are_found_and_prose_in_front_is_kept(void **state)
     }
 }
 
+static struct json *services(void)
+{
+    static const char text[] =
+        "[{\"name\":\"run_python\"},{\"name\":\"rates\"},"
+        "{\"name\":\"query_database\",\"parameters\":{\"properties\":{\"sql\":{\"type\":\"string\"}}}}]";
+    struct json *v = NULL;
+    struct err e = { 0 };
+    assert_int_equal(json_parse(&v, text, sizeof(text) - 1, sizeof(text), &e), 0);
+    return v;
+}
+
+static void other_tools_are_called_in_blocks_of_their_own(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *name, *args; /* NULL: no call */
+    } table[] = {
+        { "```tool\n{\"name\": \"rates\", \"arguments\": {\"base\": \"EUR\"}}\n```\nEUR is 1.1", "rates",
+          "{\"base\":\"EUR\"}" },
+        { "```tool\n{\"name\": \"rates\", \"base\": \"EUR\"}\n```", "rates", "{\"base\":\"EUR\"}" },
+        { "```tool_call\n{\"name\": \"rates\"}\n```", "rates", "{}" },
+        { "```sql\nSELECT 1\n```", "query_database", "{\"sql\":\"SELECT 1\\n\"}" },
+        { "```tool_code\nprint(1)\n```", "run_python", "{\"code\":\"print(1)\\n\"}" },
+        { "```tool\n{\"name\": \"rates\"\n```", "run_python", "{\"name\": \"rates\"\n" },
+        { "```bash\nls\n```", NULL, NULL },
+    };
+    autojson struct json *schema = services();
+    for (size_t i = 0; i < countof(table); i++) {
+        struct model_answer a = answer(table[i].text, MODEL_STOP_END);
+        fence_answer(&a, true, schema, "id");
+        assert_int_equal(a.msg.call_n, table[i].name ? 1 : 0);
+        if (table[i].name) {
+            assert_string_equal(a.msg.calls[0].name, table[i].name);
+            assert_string_equal(a.msg.calls[0].args, table[i].args);
+        }
+        clear(&a);
+    }
+}
+
+static void blocks_of_tools_that_are_not_there_are_text(void **state)
+{
+    (void)state;
+    static const char *const texts[] = { "```sql\nSELECT 1\n```", "```tool\n{\"name\":\"x\"}\n```" };
+    for (size_t i = 0; i < countof(texts); i++) {
+        struct model_answer a = answer(texts[i], MODEL_STOP_END);
+        fence_answer(&a, true, NULL, "id");
+        assert_int_equal(a.msg.call_n, 0);
+        clear(&a);
+    }
+}
+
+static void calls_of_other_tools_come_out_as_they_went_in(void **state)
+{
+    (void)state;
+    struct model_tool_call calls[] = {
+        { (char[]){ "1" }, (char[]){ "rates" }, (char[]){ "{\"base\":\"EUR\"}" } },
+        { (char[]){ "2" }, (char[]){ "query_database" }, (char[]){ "{\"sql\":\"SELECT 1\"}" } },
+        { (char[]){ "3" }, (char[]){ "list_files" }, (char[]){ "{}" } },
+    };
+    struct model_msg msg = {
+        .role = MODEL_ASSISTANT, .text = (char[]){ "" }, .calls = calls, .call_n = countof(calls)
+    };
+    static const struct model_fence_words words = { "How.", "", "", "", "Tools." };
+    struct model_msg system = { .role = MODEL_SYSTEM, .text = (char[]){ "S" } };
+    struct model_msg msgs[] = { system, msg };
+    const struct model_ask ask = { .msgs = msgs, .msg_n = countof(msgs), .fence = &words };
+    struct fence_talk t;
+    fence_talk_make(&t, &ask);
+    assert_string_equal(t.msgs[1].text, "How.\n\nTools.");
+    assert_string_equal(
+        t.msgs[2].text,
+        "```tool\n{\"name\":\"rates\",\"arguments\":{\"base\":\"EUR\"}}\n```\n\n```sql\nSELECT 1\n```\n\n"
+        "```tool\n{\"name\":\"list_files\",\"arguments\":{}}\n```");
+    fence_talk_clear(&t);
+}
+
 static void a_whole_program_makes_a_cut_answer_a_good_one(void **state)
 {
     (void)state;
     struct model_answer a = answer("```python\nx\n```\nand then I would", MODEL_STOP_LENGTH);
-    fence_answer(&a, false, "run_python", "id");
+    fence_answer(&a, false, NULL, "id");
     assert_int_equal(a.stop, MODEL_STOP_END);
     clear(&a);
     a = answer("```python\nx", MODEL_STOP_LENGTH);
-    fence_answer(&a, false, "run_python", "id");
+    fence_answer(&a, false, NULL, "id");
     assert_int_equal(a.stop, MODEL_STOP_LENGTH);
     clear(&a);
 }
@@ -114,7 +190,7 @@ static void calls_and_results_become_blocks_and_messages(void **state)
         { .role = MODEL_TOOL, .text = (char[]){ "<data nonce=1>\n1\n</data nonce=1>" }, .call_id = (char[]){ "1" } },
         { .role = MODEL_ASSISTANT, .text = (char[]){ "One." } },
     };
-    static const struct model_fence_words words = { "Write ```python blocks.", "(Now.)", "Output:", "Failed:" };
+    static const struct model_fence_words words = { "Write ```python blocks.", "(Now.)", "Output:", "Failed:", NULL };
     const struct model_ask ask = { .msgs = msgs, .msg_n = countof(msgs), .fence = &words };
     static const struct {
         enum model_role role;
@@ -159,6 +235,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(programs_are_found_and_prose_in_front_is_kept),
+        cmocka_unit_test(other_tools_are_called_in_blocks_of_their_own),
+        cmocka_unit_test(blocks_of_tools_that_are_not_there_are_text),
+        cmocka_unit_test(calls_of_other_tools_come_out_as_they_went_in),
         cmocka_unit_test(a_whole_program_makes_a_cut_answer_a_good_one),
         cmocka_unit_test(a_stream_is_enough_where_its_first_program_ends),
         cmocka_unit_test(a_stream_without_a_whole_program_is_never_enough),

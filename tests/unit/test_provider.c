@@ -301,6 +301,55 @@ static void room_for_an_answer_is_read_from_the_refusal(void **state)
     }
 }
 
+static void the_window_is_read_from_a_refusal_for_length(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body;
+        int64_t window, sent;
+    } table[] = {
+        { PLAIN("This model's maximum context length is 4096 tokens. However, your messages resulted in 5000 tokens."),
+          4096, 5000 },
+        { PLAIN(
+              "This model's maximum context length is 32,768 tokens. However, you requested 41,000 tokens (40,000 in the messages, 1000 in "
+              "the completion)."),
+          32768, 40000 },
+        { PLAIN("This endpoint's maximum context length is 32768 tokens. However, you requested about 40000 tokens."),
+          32768, 40000 },
+        { "{\"error\":{\"code\":400,\"type\":\"exceed_context_size_error\",\"message\":\"the request exceeds the available context size\","
+          "\"n_prompt_tokens\":9000,\"n_ctx\":8192}}",
+          8192, 9000 },
+        { "{\"error\":{\"message\":\"request (9000 tokens) exceeds the available context size (8192 tokens), try increasing it\"}}",
+          8192, 9000 },
+        { PLAIN("prompt is too long: 250000 tokens > 200000 maximum"), 200000, 250000 },
+        { PLAIN("input length and `max_tokens` exceed context limit: 173088 + 32000 > 200000, decrease"), 200000, 0 },
+        { PLAIN("The input token count (1048999) exceeds the maximum number of tokens allowed (1048575)."), 1048575,
+          1048999 },
+        { PLAIN("Prompt contains 40000 tokens, too large for model with 32768 maximum context length"), 32768, 40000 },
+        { PLAIN("Requested tokens (9000) exceed context window of 8192"), 8192, 9000 },
+        { PLAIN("This model's maximum prompt length is 131072 but the request contains 150000 tokens."), 131072,
+          150000 },
+        { PLAIN(
+              "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000 `inputs` tokens and 500 `max_new_tokens`"),
+          4096, 4000 },
+        { PLAIN(
+              "Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with context length of only "
+              "4096 tokens"),
+          4096, 0 },
+        { PLAIN("Your input exceeds the context window of this model."), 0, 0 },
+        { PLAIN("context_length_exceeded"), 0, 0 },
+    };
+    for (size_t i = 0; i < countof(table); i++) {
+        struct err e = { 0 };
+        const struct wire_error error = read_error(400, table[i].body);
+        (void)wire_error_set(&e, &error);
+        if (!model_err_too_long(&e) || wire_error_window(&error) != table[i].window ||
+            wire_error_sent(&error) != table[i].sent)
+            fail_msg("%s: window %lld, sent %lld, %s", table[i].body, (long long)wire_error_window(&error),
+                     (long long)wire_error_sent(&error), e.msg);
+    }
+}
+
 static void a_server_that_never_answered_is_asked_once_as_plainly_as_can_be(void **state)
 {
     (void)state;
@@ -339,6 +388,7 @@ int main(void)
         cmocka_unit_test(a_refusal_teaches_what_it_names_and_only_once),
         cmocka_unit_test(tools_are_given_up_only_where_that_is_allowed),
         cmocka_unit_test(room_for_an_answer_is_read_from_the_refusal),
+        cmocka_unit_test(the_window_is_read_from_a_refusal_for_length),
         cmocka_unit_test(a_server_that_never_answered_is_asked_once_as_plainly_as_can_be),
         cmocka_unit_test(what_was_learned_belongs_to_an_address_and_a_model),
     };

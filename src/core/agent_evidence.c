@@ -1,0 +1,145 @@
+/* agent_evidence.c - what an answer says, held against what was shown: outputs, profiles, people's words, earlier answers. */
+#include <string.h>
+#include "agent_private.h"
+#include "conf.h"
+#include "json.h"
+
+/* ---- what was shown ---- */
+
+/* An earlier answer. What its mark names was unsupported then, and does not support itself now; its words are left out then. */
+static void add_answer(struct evidence *e, const char *text, const char *language)
+{
+    autofree char *mark = words(WORD_UNSUPPORTED, language, "\n", NULL);
+    mark[strcspn(mark, "\n")] = '\0';
+    const char *at = strstr(text, mark);
+    if (!at) {
+        evidence_add(e, text);
+        return;
+    }
+    evidence_add_numbers(e, text);
+    autofree char *line = xstrndup(at, strcspn(at, "\n"));
+    evidence_remove(e, line);
+}
+
+static void add_cell(struct evidence *e, const struct cell *c)
+{
+    const char *const texts[] = { c->out, c->err, c->result_text, c->error_value };
+    for (size_t i = 0; i < countof(texts); i++)
+        if (texts[i])
+            evidence_add(e, texts[i]);
+    for (size_t i = 0; i < c->figures.n; i++) {
+        evidence_add(e, c->figures.at[i].title ? c->figures.at[i].title : "");
+        evidence_add(e, c->figures.at[i].summary ? c->figures.at[i].summary : "");
+    }
+}
+
+/* Parameters of a method (a window, a quantile) stand in the program that worked, names of columns in whatever was asked of a tool. */
+static void add_programs(const struct agent *a, struct evidence *e)
+{
+    for (size_t i = 0; i < a->cell_n; i++)
+        if (a->cells[i].cell.status == CELL_OK)
+            evidence_add_program(e, a->cells[i].code);
+    for (size_t i = 1; i < a->talk.msgs.n; i++)
+        for (size_t k = 0; k < a->talk.msgs.at[i].call_n; k++)
+            if (i < a->talk.turn_at || strcmp(a->talk.msgs.at[i].calls[k].name, CALL_TOOL) != 0)
+                evidence_add_names(e, a->talk.msgs.at[i].calls[k].args);
+}
+
+/* Outputs, profiles and people's words; of earlier turns also what was answered. This turn's own words prove nothing. */
+static void collect(struct agent *a, struct evidence *e)
+{
+    for (size_t i = 1; i < a->talk.msgs.n; i++) {
+        const struct model_msg *m = &a->talk.msgs.at[i];
+        if (m->role == MODEL_ASSISTANT && i < a->talk.turn_at)
+            add_answer(e, m->text, a->in.language);
+    }
+    for (size_t i = 1; i < a->talk.msgs.n; i++)
+        if (a->talk.msgs.at[i].role != MODEL_ASSISTANT && !a->talk.msgs.at[i].passing)
+            evidence_add(e, a->talk.msgs.at[i].text);
+    for (size_t i = 0; i < a->cell_n; i++)
+        add_cell(e, &a->cells[i].cell);
+    add_programs(a, e);
+}
+
+static const char *last_part(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return slash ? slash + 1 : name;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), k = strlen(end);
+    return n >= k && strcmp(text + n - k, end) == 0;
+}
+
+static bool was_made(const struct artifacts *all, const char *name)
+{
+    for (size_t i = 0; i < all->n; i++)
+        if (ends_with(name, last_part(all->at[i].name)))
+            return true;
+    return false;
+}
+
+/* Made now, sent by a person, or told of by an earlier cell. */
+static bool exists(const void *ud, const char *name)
+{
+    const struct agent *a = ud;
+    for (size_t i = 0; i < a->cell_n; i++)
+        if (was_made(&a->cells[i].cell.files, name) || was_made(&a->cells[i].cell.figures, name))
+            return true;
+    for (const struct json *p = json_first(a->in.files); p; p = json_next(p))
+        if (ends_with(name, last_part(json_str_or(p, "path", "/"))) && *last_part(json_str_or(p, "path", "/")))
+            return true;
+    for (size_t i = 1; i < a->talk.turn_at; i++)
+        if (a->talk.msgs.at[i].role == MODEL_TOOL && strstr(a->talk.msgs.at[i].text, name))
+            return true;
+    return false;
+}
+
+/* The planner's sentences are made from results; without files and programs there is talk, and nothing to hold it against. */
+static bool is_checked(const struct agent *a)
+{
+    return strcmp(a->in.section->dialect, "builtin") != 0 && (a->cell_n || json_len(a->in.files));
+}
+
+/* A figure or a picture of this turn, or of one before it, or one that a person sent. */
+static bool has_chart(const struct agent *a)
+{
+    static const char *const pictures[] = { ".png", ".svg", ".jpg", ".html", ".pdf" };
+    for (size_t i = 0; i < a->cell_n; i++) {
+        const struct cell *c = &a->cells[i].cell;
+        if (c->figures.n)
+            return true;
+        for (size_t k = 0; k < c->files.n; k++)
+            for (size_t p = 0; p < countof(pictures); p++)
+                if (ends_with(c->files.at[k].name, pictures[p]))
+                    return true;
+    }
+    for (size_t i = 1; i < a->talk.turn_at; i++)
+        if (strstr(a->talk.msgs.at[i].text, "(posted)"))
+            return true;
+    for (const struct json *p = json_first(a->in.files); p; p = json_next(p))
+        if (strcmp(json_str_or(p, "kind", ""), "image") == 0)
+            return true;
+    return false;
+}
+
+void agent_doubts_clear(struct agent_doubts *d)
+{
+    claims_clear(&d->facts);
+    claims_clear(&d->files);
+}
+
+void agent_doubt(struct agent *a, const char *text, struct agent_doubts *out)
+{
+    AUTO(evidence_clear) struct evidence e = { 0 };
+    if (!is_checked(a))
+        return;
+    collect(a, &e);
+    claims_numbers(&out->facts, text, &e);
+    claims_days(&out->facts, text, &e);
+    claims_names(&out->facts, text, &e);
+    claims_files(&out->files, text, exists, a);
+    out->chart = claims_chart(text) && !has_chart(a);
+}

@@ -1,0 +1,88 @@
+/* claims_private.h - the parts of claims.c: how numbers and days are written, what follows from what. */
+#ifndef CLAIMS_PRIVATE_H
+#define CLAIMS_PRIVATE_H
+#include "claims.h"
+
+enum { CLAIMS_DIGITS_MAX = 24, CLAIMS_GROUPS_MAX = 12, CLAIMS_READINGS_MAX = 4 };
+
+/* Digits with signs between them, as written: groups[i] is followed by seps[i]. */
+struct run {
+    const char *at, *end;
+    struct group {
+        const char *at;
+        size_t n;
+    } groups[CLAIMS_GROUPS_MAX];  /* 1,234,567: three */
+    char seps[CLAIMS_GROUPS_MAX]; /* ',' '.' ' ' '\'' '_'; the odd blanks of print count as ' ' */
+    size_t n;
+};
+
+struct number {
+    const char *at, *end;                                           /* digits and exponent */
+    double values[CLAIMS_READINGS_MAX], units[CLAIMS_READINGS_MAX]; /* unit: of its last written digit */
+    size_t n;
+    bool percent, whole; /* whole: one reading, no fraction, no magnitude */
+};
+
+/* ---- claims_number.c: numbers in digits ---- */
+void number_run(struct run *r, const char *at);
+void number_group(struct number *out, const struct run *r, size_t i,
+                  bool fraction); /* one group, or a pair around a point */
+/* The longest number that begins at a digit. False: what begins there is none, and ends at out->end. */
+bool number_read(struct number *out, struct run *r, const char *at);
+/* "1.2 million", "30k", "3.5万": *scale is 1 and nothing is taken when there is no such word. */
+const char *number_magnitude(const char *at, double *scale);
+bool number_percent(const char *begin, const char *number, const char **at); /* a sign or word of percent, moved past */
+/* Digits of other scripts as ASCII ones; caller frees. Words stay as they are. */
+char *number_plain(const char *text);
+
+/* ---- claims_spell.c: numbers in words ---- */
+/* "twenty-five", "three hundred", "三百二十", "百分之三十": what is behind it, `at` when there is none. */
+const char *spelled_read(const char *begin, const char *at, struct number *out, double *scale);
+
+/* ---- claims.c ---- */
+void evidence_sort(struct evidence *e);
+/* Some value rounds to v at that unit, or was cut to it. */
+bool evidence_has(const struct evidence *e, double v, double unit);
+
+/* ---- claims_derive.c ---- */
+struct said { /* a number of the prose */
+    struct number n;
+    double scale, loose;
+    size_t paragraph;
+    bool known;   /* something shows it */
+    bool counted; /* not too small to be a claim */
+};
+/* It follows from others that stand near it: a sum, a difference, a ratio, where the sentence says so. */
+bool derived_from_said(const char *begin, const struct said *all, size_t n, size_t i);
+/* It is a value of the evidence in another unit: 90 minutes for 1.5 h, 61.6 % for the rest of 38.4. */
+bool derived_by_unit(const struct evidence *e, const struct said *s);
+
+/* ---- claims_calendar.c ---- */
+enum {
+    CALENDAR_MONTHS = 12,
+    CALENDAR_NO_CLAIM = 1, /* shows a day, but is too common a word to be a claim */
+    CALENDAR_SHORT = 2,    /* claims only when it looks like a name in the middle of a sentence */
+    CALENDAR_MODAL = 4,    /* "May", "March": a month only where a month can stand */
+};
+struct calendar_name {
+    const char *word;
+    signed char weekday, month; /* from Monday 0, January 0; -1: it is none */
+    unsigned char how;
+};
+struct calendar_date {
+    const char *end;
+    int32_t days[2]; /* readings, as in struct evidence */
+    size_t n;
+};
+size_t calendar_word(const char *at); /* bytes of the word there: letters of any alphabet; CJK has no words here */
+const struct calendar_name *calendar_name_at(const char *at, size_t n);
+size_t calendar_cjk_weekday(const char *begin, const char *at, int *day); /* "周五", "日曜": bytes, 0: none */
+size_t calendar_cjk_month(const char *begin, const char *at, int *month); /* "3月", "十二月"; from 0 */
+bool calendar_date(struct calendar_date *d, const char *begin, const char *at);
+bool calendar_columns(struct calendar_date *d, const char *begin, const char *at); /* a row of a table: "2024  3  15" */
+int calendar_weekday(int32_t ymd);
+
+/* ---- claims_days.c ---- */
+void days_collect(struct evidence *e, const char *text);
+void days_count(struct evidence *e, const char *text); /* whether it counts weekdays or months */
+#endif

@@ -1,0 +1,164 @@
+"""Servers and models that misbehave, through the program, its agent and its box: each ends in a sentence after the number of requests that it
+should take, and the conversation goes on from a history that a strict server takes."""
+import gzip
+import json
+import threading
+import unittest
+from typing import Callable
+
+from fakes import KEY, Chat, Reply
+from service import Case, code, last_of, talk_of
+
+HI = Reply(text="Hello.")
+
+
+def sse(*events: dict, end: str = "data: [DONE]\n\n") -> bytes:
+    return "".join(f"data: {json.dumps(e, ensure_ascii=False)}\n\n" for e in events).encode() + end.encode()
+
+
+def delta(finish: str | None = None, **members: object) -> dict:
+    return {"id": "x", "choices": [{"index": 0, "delta": members, "finish_reason": finish}]}
+
+
+def call(name: str | None, arguments: object, finish: str = "tool_calls", **more: object) -> Reply:
+    return Reply(body=sse(delta(tool_calls=[{"index": 0, "id": "c1", "type": "function", "function": {"name": name, "arguments": arguments}} | more]), delta(finish)))
+
+
+def script_of(*replies: Reply) -> Callable[[dict], Reply]:
+    """In order; the last one again and again. A word with tools forbidden is always given."""
+    left = list(replies)
+
+    def script(body: dict) -> Reply:
+        if body.get("tool_choice") == "none":
+            return Reply(text="That is all I know.")
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    return script
+
+
+class Adversity(Case):
+    """One service for all cases of a test; each is a question of its own in the same conversation."""
+
+    def serve(self, *options: str) -> None:
+        self.server = self.fake("chat", script_of(HI))
+        self.service = self.start(self.server, *options)
+        self.asked = 0
+
+    def try_out(self, what: str, requests: int, *replies: Reply, answer: str | None = None, last: bool = False) -> str:
+        """Asks once; the answer. requests: how many it takes; last: the last of them forbids tools."""
+        self.asked += 1
+        before = len(self.server.requests)
+        self.server.script = script_of(*replies)
+        got = self.say(self.service, str(self.asked), f"Question {self.asked} about {what}.")
+        with self.subTest(what):
+            self.assertTrue(got, (self.folder / "log").read_text()[-2000:])
+            self.assertEqual(len(self.server.requests) - before, requests, got)
+            self.assertEqual(self.server.requests[-1].get("tool_choice") == "none", last)
+            if answer is not None:
+                self.assertEqual(got, answer)
+            self.assertNotIn(KEY, got or "")
+        return got or ""
+
+    def close_up(self) -> None:
+        """The conversation still works, and nothing in it was ever refused."""
+        self.try_out("the end", 1, HI, answer="Hello.")
+        self.assertEqual(self.server.faults, [])
+        assert self.service.stdin
+        self.service.stdin.close()
+        self.assertEqual(self.service.wait(60), 0)
+
+    def test_models_that_go_in_circles(self) -> None:
+        self.serve()
+        done = "That is all I know."
+        self.try_out("always a division by zero", 4, Reply(calls=[code("1/0")]), answer=done, last=True)
+        self.try_out("always the same program that works", 4, Reply(calls=[code("print(1)")]), answer=done, last=True)
+        self.try_out("always another error", 4, *(Reply(calls=[code(f"raise ValueError({i})")]) for i in range(9)), answer=done, last=True)
+        self.try_out("always a program that works", 16, *(Reply(calls=[code(f"print({i})")]) for i in range(30)), answer=done, last=True)
+        self.try_out("bare code as arguments", 2, call("python", "print(6*7)"), Reply(text="It is 42."), answer="It is 42.")
+        self.assertIn('{"code":"print(6*7)"}', self.server.requests[-1]["messages"][-2]["tool_calls"][0]["function"]["arguments"])
+        cut = call("run_python", '{"code":"import os\\nprint(', finish="length")
+        self.try_out("a call that is cut twice", 3, cut, cut, cut, answer=done, last=True)
+        self.try_out("a call that is cut and called whole", 3, call("run_python", '{"code":"print('), answer=done, last=True)
+        self.try_out("nothing at all", 3, Reply(text=""), answer=done, last=True)
+        self.try_out("an open thought", 3, Reply(text="<think>I wonder " * 40), answer=done, last=True)
+        self.try_out("tools of another house", 3, Reply(calls=[("web_search", {"q": "x"})]), answer=done, last=True)
+        self.try_out("a call without a name", 3, call(None, '{"x":1}'), answer=done, last=True)
+        self.try_out("JavaScript", 3, Reply(calls=[("run_python", {"language": "javascript", "code": "console.log(1)"})]), answer=done, last=True)
+        self.try_out("a shell", 2, Reply(calls=[("bash", {"command": "echo $((6*7))"})]), Reply(text="It is 42."), answer="It is 42.")
+        self.try_out("an invented path", 2, Reply(calls=[code("import pandas as pd\npd.read_csv('/mnt/data/data.csv')")]), Reply(text="There is no such file."))
+        self.assertIn("FileNotFoundError", last_of(self.server.requests[-1]))
+        self.close_up()
+
+    def test_answers_in_odd_shapes(self) -> None:
+        self.serve()
+        both = [{"index": 0, "id": "same", "type": "function", "function": {"name": "run_python", "arguments": json.dumps({"code": f"print({i})"})}} for i in (1, 2)]
+        self.try_out("two calls with one id", 2, Reply(body=sse(delta(tool_calls=both[:1]), delta(tool_calls=[both[1] | {"index": 1}]), delta("tool_calls"))), HI)
+        ids = [c["id"] for m in self.server.requests[-1]["messages"] for c in m.get("tool_calls", [])]
+        self.assertEqual(len(ids), len(set(ids)))
+        big = "x = '" + "y" * (2 << 20) + "'\nprint(len(x))"
+        self.try_out("a call of two megabytes", 2, Reply(calls=[code(big)]), Reply(text="2097152 characters."), answer="2097152 characters.")
+        self.try_out("reset", 1, HI)
+        text = "Grüße, 你好 😱"
+        self.try_out("text cut within characters", 1, Reply(body=sse(delta(content=text), delta("stop"))), answer=text)
+        self.try_out("bytes that are no UTF-8", 1, Reply(body=sse(delta(content="a")).replace(b'"a"', b'"a\xff\xfeb"')), answer="a��b")
+        self.try_out("another language", 1, Reply(text="Je ne sais pas encore."), answer="Je ne sais pas encore.")
+        self.try_out("content as parts", 1, Reply(body=sse(delta(content=[{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo."}]), delta("stop"))), answer="Hello.")
+        nothing = {k: None for k in ("role", "refusal", "tool_calls", "function_call", "reasoning_content", "audio")}
+        nulls = {"id": None, "object": None, "usage": None, "error": None, "choices": [{"index": None, "finish_reason": None, "logprobs": None, "delta": nothing | {"content": "Hello."}}]}
+        self.try_out("nulls everywhere", 1, Reply(body=sse(nulls, delta("stop"))), answer="Hello.")
+        self.try_out("no usage", 1, Reply(body=sse(delta(content="Hello."), delta("stop"))), answer="Hello.")
+        self.try_out("a reason for calls that are not there", 1, Reply(body=sse(delta(content="Hello."), delta("tool_calls"))), answer="Hello.")
+        self.try_out("no reason and no mark at the end", 1, Reply(body=sse(delta(content="Hello."), delta("stop"), end="")), answer="Hello.")
+        packed = gzip.compress(sse(delta(content="Hello."), delta("stop")))
+        self.try_out("comments and blank events", 1, Reply(body=b": ping\n\n" * 50 + b"event: x\n\n" + sse(delta(content="Hello."), delta("stop"))), answer="Hello.")
+        self.try_out("a call written out", 2, Reply(text='{"name":"run_python","arguments":{"code":"print(42)"}}'), Reply(text="It is 42."), answer="It is 42.")
+        got = self.try_out("an answer that nobody asked to be packed", 3, Reply(body=packed, headers={"content-encoding": "gzip"}))
+        self.assertNotIn("\x1f", got)
+        self.close_up()
+
+    def test_servers_that_fail(self) -> None:
+        self.serve()
+        error = {"error": {"type": "overloaded_error", "message": "Overloaded"}}
+        soon = {"retry-after-ms": "20"}
+        self.try_out("429, then well", 2, Reply(status=429, headers=soon, error=error), HI, answer="Hello.")
+        self.try_out("529 for ever", 3, Reply(status=529, headers=soon, error=error))
+        self.try_out("death in the middle", 2, Reply(text="x" * 900, cut_after=700), HI, answer="Hello.")
+        self.try_out("a web page", 1, Reply(body=b"<!DOCTYPE html><html><body>Welcome</body></html>"))
+        self.try_out("only comments", 2, Reply(body=b": keep-alive\n\n" * 20), HI, answer="Hello.")
+        self.try_out("an error within the answer", 2, Reply(body=sse(delta(content="Hel"), {"error": {"message": "boom", "code": 502}})), HI, answer="Hello.")
+        self.try_out("garbage called gzip", 2, Reply(body=b"\x1f\x8b garbage", headers={"content-encoding": "gzip"}), HI, answer="Hello.")
+        self.try_out("no body", 2, Reply(body=b""), HI, answer="Hello.")
+        self.try_out("a body that is null", 2, Reply(body=b"null"), HI, answer="Hello.")
+        many = [{"index": i, "id": f"c{i}", "type": "function", "function": {"name": "run_python", "arguments": "{}"}} for i in range(400)]
+        self.try_out("four hundred calls", 2, Reply(body=sse(delta(tool_calls=many), delta("tool_calls"))), HI, answer="Hello.")
+        self.try_out("no money", 1, Reply(status=402, error={"error": {"message": "Insufficient credits"}}))
+        long = Reply(status=400, error={"error": {"code": "context_length_exceeded", "message": "This model's maximum context length is 20000 tokens. However, your request has 26000 input tokens."}})
+        self.try_out("too long, then well", 2, long, HI, answer="Hello.")
+        self.assertIn("longer than the model can read", self.try_out("always too long", 2, long))
+        self.close_up()
+
+    def test_a_stream_without_an_end_is_left_when_time_is_up(self) -> None:
+        stop = threading.Event()
+        self.addCleanup(stop.set)
+
+        class Endless(Chat):
+            def write(self, h, r, data, kind):  # type: ignore[no-untyped-def]
+                if r.text != "endless":
+                    super().write(h, r, data, kind)
+                    return
+                h.send_response(200)
+                h.send_header("content-type", "text/event-stream")
+                h.end_headers()
+                while not stop.wait(0.02):
+                    h.wfile.write(b": still here\n\n")
+                    h.wfile.flush()
+
+        server = Endless(script_of(Reply(text="endless")))
+        self.addCleanup(server.close)
+        a = self.ask(server, "chat", "What is it?", "--set", "agent.turn_timeout=2s", "--set", "box.cell_timeout=1s")
+        self.assertEqual((a["answer"], len(server.requests)), ("That is all I know.", 2))
+        self.assertIn("(2 s) is used up", talk_of(server.requests[-1]))
+
+
+if __name__ == "__main__":
+    unittest.main()
