@@ -44,11 +44,11 @@ class Agent(Case):
 
     def test_a_conversation_is_called_as_it_was_asked_and_by_whom(self) -> None:
         s = self.slack
-        root = s.say("U1", "D1", "`count to three`\n" + python("import time; time.sleep(3); print('counted')"))
+        root = s.say("U1", "D1", python("import time\ntime.sleep(3); print('counted')"))
         self.answer("D1", root, "counted")
         s.until(lambda: s.sessions.get(("D1", root)) == "active", what="the session to be active again")
         begun = next(c["args"] for c in self.calls("agents.sessions.setStatus") if c["args"].get("thread_ts") == root)
-        self.assertEqual((begun["status"], begun["title"], begun["initiator_user_id"]), ("processing", "count to three`", "U1"))
+        self.assertEqual((begun["status"], begun["title"], begun["initiator_user_id"]), ("processing", "import time", "U1"))
 
     def test_what_people_think_of_an_answer_is_kept_and_thanked_for(self) -> None:
         s = self.slack
@@ -66,11 +66,12 @@ class Agent(Case):
         root = self.ask("print('not yours')")
         m = self.answer("C1", root, "not yours")
         n, before = len(s.asides), self.kept("feedback")
-        strange = [
-            s.press("U9", m, "C1", "bad", home="T9"), s.press("U1", m | {"ts": "1.000001"}, "C1", "bad"), s.press("U1", m, "C1", "bad", actions=[{"action_id": "other", "value": "bad"}]),
-            s.press("U1", m, "C1", "bad", actions=[{"action_id": "feedback", "value": "terrible"}]), s.press("U1", m, "C1", "bad", team=None), s.press("U1", m, "C1", "bad", type="view_submission"),
-            s.press("U1", m, "C1", "bad", channel={"id": "../x"}), s.press("U1", m, "C1", "bad", actions="x", user=[], message=7),
+        others: list[dict] = [
+            {"actions": [{"action_id": "other", "value": "bad"}]}, {"actions": [{"action_id": "feedback", "value": "terrible"}]}, {"actions": "x", "user": [], "message": 7},
+            {"team": None}, {"type": "view_submission"}, {"channel": {"id": "../x"}},
         ]
+        strange = [s.press("U9", m, "C1", "bad", home="T9"), s.press("U1", m | {"ts": "1.000001"}, "C1", "bad")]
+        strange += [s.press("U1", m, "C1", "bad", other=other) for other in others]
         s.until(lambda: all(s.envelopes[e]["acks"] for e in strange), what="acks: their people would see an error")
         probe = self.ask("print('still here')", channel="C2")
         self.answer("C2", probe, "still here")

@@ -234,9 +234,14 @@ class Alone(Case):
         d = self.run_daemon("slack.backoff_max=60s")
         s = self.slack
         fds, began = d.fds(), time.monotonic()
-        for i in range(50):
-            s.disconnect(("warning", "refresh_requested", "odd", "")[i % 4], drop_after=0.05)
-            time.sleep(0.06)  # the fake's own pace
+        for _ in range(4):
+            s.until(s.online, what="a link")
+            links = list(s.links)
+            for i in range(13):
+                s.disconnect(("warning", "refresh_requested", "odd", "")[i % 4], links=links)
+            for link in links:
+                link.drop()
+            s.until(lambda gone=links: not any(x in s.links for x in gone), what="the links to be gone")
         minutes = (time.monotonic() - began) / 60
         self.assertLessEqual(s.max_links, 2)
         self.assertLess(len(s.opens), 10 * max(1, minutes))

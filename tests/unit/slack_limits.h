@@ -11,6 +11,8 @@ static inline const char *rich_fault(const struct json *e, int depth)
     const char *type = json_str_or(e, "type", "");
     if (depth > 3)
         return "nested too deep";
+    if (strcmp(type, "link") == 0 && (!*json_str_or(e, "url", "") || strlen(json_str_or(e, "url", "")) > 3000))
+        return "a link's address";
     if (strcmp(type, "text") == 0 || strcmp(type, "link") == 0)
         return *json_str_or(e, "text", "") ? NULL : "empty text";
     if (strncmp(type, "rich_text_", 10) != 0)
@@ -33,14 +35,49 @@ static inline const char *table_fault(const struct json *b, size_t *chars)
         if (json_len(r) != columns)
             return "rows of different lengths";
         for (const struct json *c = json_first(r); c; c = json_next(c)) {
-            const char *text = json_str_or(c, "text", "");
+            const char *text = json_str_or(c, "text", ""), *type = json_str_or(c, "type", "");
+            const bool number = strcmp(type, "raw_number") == 0;
             if (!*text || strlen(text) > 2000)
                 return "a cell's text";
+            if (number ? r == json_first(json_get(b, "rows")) || json_type(json_get(c, "value")) != JSON_NUMBER
+                       : strcmp(type, "raw_text") != 0)
+                return "a cell's type";
             *chars += strlen(text);
         }
     }
-    if (strcmp(json_str_or(b, "type", ""), "data_table") == 0 && !*json_str_or(b, "caption", ""))
-        return "no caption";
+    if (strcmp(json_str_or(b, "type", ""), "data_table") == 0 &&
+        (!*json_str_or(b, "caption", "") || json_int_or(b, "page_size", 5) < 1 || json_int_or(b, "page_size", 5) > 100))
+        return "no caption, or pages of no size";
+    if (json_len(json_get(b, "column_settings")) > 20)
+        return "too many columns";
+    return NULL;
+}
+
+static inline const char *context_fault(const struct json *b)
+{
+    const size_t n = json_len(json_get(b, "elements"));
+    if (n < 1 || n > 10)
+        return "a context of that size";
+    for (const struct json *e = json_first(json_get(b, "elements")); e; e = json_next(e)) {
+        const char *text = json_str_or(e, "text", "");
+        if (!*text || strlen(text) > 3000 || strpbrk(text, "<>"))
+            return "a context's text";
+    }
+    return NULL;
+}
+
+static inline const char *buttons_fault(const struct json *b)
+{
+    const struct json *e = json_first(json_get(b, "elements"));
+    if (json_len(json_get(b, "elements")) != 1 || strcmp(json_str_or(e, "type", ""), "feedback_buttons") != 0)
+        return "buttons that are none";
+    static const char *const names[] = { "positive_button", "negative_button" };
+    for (size_t i = 0; i < countof(names); i++) {
+        const struct json *button = json_get(e, names[i]);
+        const char *label = json_str_or(button, "accessibility_label", "");
+        if (!*json_str_or(button, "value", "") || !*json_str_or(json_get(button, "text"), "text", "") || strlen(label) > 75)
+            return "a button";
+    }
     return NULL;
 }
 
@@ -57,7 +94,11 @@ static inline const char *block_fault(const struct json *b, size_t *chars, size_
         (*tables)++;
         return table_fault(b, chars);
     }
-    return strcmp(type, "context") == 0 || strcmp(type, "divider") == 0 ? NULL : "a block that is none";
+    if (strcmp(type, "context") == 0)
+        return context_fault(b);
+    if (strcmp(type, "context_actions") == 0)
+        return buttons_fault(b);
+    return strcmp(type, "divider") == 0 ? NULL : "a block that is none";
 }
 
 /* NULL: Slack takes it. */

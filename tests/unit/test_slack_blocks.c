@@ -126,6 +126,43 @@ static void what_is_too_long_for_four_messages_is_a_file(void **state)
     assert_non_null(strstr(l.at[0].text, "answer.md"));
 }
 
+/* Each of these characters takes five bytes or more where it is escaped. */
+static void a_receipt_of_any_words_fits_on_every_rung(void **state)
+{
+    (void)state;
+    static const char *const words[] = { "&", "<", "@here", "中" };
+    for (size_t w = 0; w < countof(words); w++)
+        for (int rung = SLACK_RICH; rung <= SLACK_FILE; rung++) {
+            AUTO(slack_layout_clear) struct slack_layout l;
+            AUTO(str_clear) struct str text = STR_INIT(1 << 16);
+            AUTO(str_clear) struct str answer = STR_INIT(1 << 16);
+            for (int i = 0; i < 3000; i++) {
+                str_puts(&text, words[w]);
+                str_puts(&answer, i % 40 ? "&" : "& ");
+            }
+            slack_layout_make(&l, str_peek(&answer), str_peek(&text), (enum slack_rung)rung);
+            slack_layout_feedback(&l);
+            for (size_t i = 0; i < l.n; i++)
+                assert_null(message_fault(l.at[i].blocks, l.at[i].text));
+        }
+}
+
+static void buttons_stand_under_the_last_message_of_the_first_rung_only(void **state)
+{
+    (void)state;
+    AUTO(slack_layout_clear) struct slack_layout rich, plain, text;
+    lay(&rich, "words", SLACK_RICH);
+    lay(&plain, "words", SLACK_PLAIN);
+    lay(&text, "words", SLACK_TEXT);
+    slack_layout_feedback(&rich);
+    slack_layout_feedback(&plain);
+    slack_layout_feedback(&text);
+    autofree char *with = printed(rich.at[0].blocks), *without = printed(plain.at[0].blocks);
+    assert_non_null(strstr(with, "\"action_id\":\"feedback\""));
+    assert_null(strstr(without, "feedback"));
+    assert_null(text.at[0].blocks);
+}
+
 static void an_answer_of_nothing_is_still_a_message(void **state)
 {
     (void)state;
@@ -146,6 +183,8 @@ int main(void)
         cmocka_unit_test(the_longer_tables_sort_and_the_longest_come_as_csv_too),
         cmocka_unit_test(text_is_the_rung_without_blocks),
         cmocka_unit_test(what_is_too_long_for_four_messages_is_a_file),
+        cmocka_unit_test(a_receipt_of_any_words_fits_on_every_rung),
+        cmocka_unit_test(buttons_stand_under_the_last_message_of_the_first_rung_only),
         cmocka_unit_test(an_answer_of_nothing_is_still_a_message),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

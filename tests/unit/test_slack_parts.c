@@ -160,6 +160,11 @@ static void names_become_plain_names(void **state)
     autofree char *name = slack_fetch_name(long_name);
     assert_int_equal(strlen(name), 120);
     assert_string_equal(name + 116, ".csv");
+    char broken[4001];
+    memset(broken, 0xff, sizeof(broken) - 1); /* each byte becomes three */
+    broken[sizeof(broken) - 1] = '\0';
+    autofree char *mended = slack_fetch_name(broken);
+    assert_true(strlen(mended) <= 120 && utf8_valid(mended, strlen(mended)));
 }
 
 static void html_is_recognised_behind_blanks_and_marks(void **state)

@@ -292,7 +292,7 @@ static void until_server_got(struct side *s, const char *bytes, size_t n)
     assert_non_null(memmem(s->in.buf, s->in.len, bytes, n));
 }
 
-static void messages_may_come_in_one_piece_with_the_upgrade(void **state)
+static void report_19_messages_may_come_in_one_piece_with_the_upgrade(void **state)
 {
     (void)state;
     struct side s = { .first = "\x81\x05hello" };
@@ -341,7 +341,7 @@ static void our_close_waits_for_the_echo_or_two_seconds(void **state)
     end(&s);
 }
 
-static void a_silent_server_is_pinged_and_then_given_up(void **state)
+static void report_05_a_silent_server_is_pinged_and_then_given_up(void **state)
 {
     (void)state;
     struct side s = { 0 };
@@ -356,7 +356,7 @@ static void a_silent_server_is_pinged_and_then_given_up(void **state)
     end(&s);
 }
 
-static void a_server_that_answers_pings_stays(void **state)
+static void report_05_a_server_that_answers_pings_stays(void **state)
 {
     (void)state;
     struct side s = { 0 };
@@ -410,12 +410,12 @@ int main(void)
         cmocka_unit_test(what_breaks_the_protocol_is_refused),
         cmocka_unit_test(what_is_sent_is_masked_and_pings_are_answered),
         cmocka_unit_test(ten_thousand_messages_fit_into_the_queue_and_a_flood_does_not),
-        cmocka_unit_test(messages_may_come_in_one_piece_with_the_upgrade),
+        cmocka_unit_test(report_19_messages_may_come_in_one_piece_with_the_upgrade),
         cmocka_unit_test(a_wrong_accept_key_ends_the_link),
         cmocka_unit_test(a_close_is_echoed_and_told_with_its_code),
         cmocka_unit_test(our_close_waits_for_the_echo_or_two_seconds),
-        cmocka_unit_test(a_silent_server_is_pinged_and_then_given_up),
-        cmocka_unit_test(a_server_that_answers_pings_stays),
+        cmocka_unit_test(report_05_a_silent_server_is_pinged_and_then_given_up),
+        cmocka_unit_test(report_05_a_server_that_answers_pings_stays),
         cmocka_unit_test(a_server_that_does_not_upgrade_is_given_up),
         cmocka_unit_test(addresses_are_checked),
     };

@@ -19,10 +19,14 @@ void asked_free(struct slack_inbox *in)
         clear(&in->asked[i]);
 }
 
-/* The first line with words; NULL: there is none. */
+/* The first line with words, which that of a fence is not; NULL: there is none. */
 static char *title_of(const char *text)
 {
-    text += strspn(text, " \t\n`");
+    text += strspn(text, " \t\n");
+    while (strncmp(text, "```", 3) == 0) {
+        text += strcspn(text, "\n");
+        text += strspn(text, " \t\n");
+    }
     const size_t n = utf8_cut(text, strcspn(text, "\n"), TITLE_BYTES);
     return n ? xstrndup(text, n) : NULL;
 }

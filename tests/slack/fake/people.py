@@ -76,7 +76,7 @@ class People(Files):
         except urllib.error.HTTPError as e:
             return e.code
 
-    def press(self, user: str, m: dict, channel: str, value: str, home: str = "T1", **more: object) -> str:
+    def press(self, user: str, m: dict, channel: str, value: str, home: str = "T1", other: dict | None = None) -> str:
         """One of the two buttons under an answer; the id of the envelope. Slack sends these once, and shows an error when nobody acknowledges."""
         buttons = next(e for b in m["blocks"] if b["type"] == "context_actions" for e in b["elements"])
         pressed = next(buttons[x] for x in ("positive_button", "negative_button") if buttons[x]["value"] == value)
@@ -84,5 +84,5 @@ class People(Files):
             "type": "block_actions", "team": {"id": "T1", "domain": "fake"}, "user": {"id": user, "team_id": home}, "api_app_id": "AAPP", "channel": {"id": channel, "name": "x"}, "is_enterprise_install": False, "enterprise": None,
             "container": {"type": "message", "message_ts": m["ts"], "channel_id": channel, "thread_ts": m.get("thread_ts"), "is_ephemeral": False}, "message": m, "trigger_id": "1.2.x", "response_url": f"{self.url}/response",
             "actions": [{"type": "feedback_buttons", "action_id": buttons["action_id"], "block_id": "b1", "value": pressed["value"], "text": pressed["text"], "action_ts": self.ts()}],
-        } | more
+        } | (other or {})
         return self.send_once("interactive", payload)

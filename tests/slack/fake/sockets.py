@@ -196,13 +196,13 @@ class Sockets(State):
     def online(self) -> bool:
         return any(x.ready and x.open and not x.leaving for x in self.links)
 
-    def disconnect(self, reason: str = "warning", drop_after: float | None = None) -> None:
-        """Tells every present link to go."""
+    def disconnect(self, reason: str = "warning", drop_after: float | None = None, links: list[Link] | None = None) -> None:
+        """Tells links to go: those given, or all present ones that were not told before."""
         with self.lock:
-            links = [x for x in self.links if not x.leaving]
-            for x in links:
+            told = links if links is not None else [x for x in self.links if not x.leaving]
+            for x in told:
                 x.leaving = True
-        for x in links:
+        for x in told:
             x.send({"type": "disconnect", "reason": reason, "debug_info": {"host": "fake"}})
             if drop_after is not None:
                 threading.Timer(drop_after, x.drop).start()
