@@ -72,7 +72,12 @@ class Daemon:
     def kill(self) -> None:
         self.p.send_signal(signal.SIGKILL)
         self.p.wait()
+        self.close()
+
+    def close(self) -> None:
         self.reader.join()
+        assert self.p.stderr
+        self.p.stderr.close()
 
     def end(self) -> None:
         if self.p.poll() is None:
@@ -81,7 +86,8 @@ class Daemon:
                 self.p.wait(30)
             except subprocess.TimeoutExpired:
                 self.kill()
-        self.reader.join()
+                return
+        self.close()
 
     def fds(self) -> int:
         return len(os.listdir(f"/proc/{self.p.pid}/fd"))

@@ -53,13 +53,13 @@ class Agent(Case):
     def test_what_people_think_of_an_answer_is_kept_and_thanked_for(self) -> None:
         s = self.slack
         root = self.ask("print('judge me')")
-        m = self.answer("C1", root, "judge me")
+        m, n = self.answer("C1", root, "judge me"), len(s.asides)
         for user, value in (("U1", "good"), ("U2", "good"), ("U2", "bad")):
             eid = s.press(user, m, "C1", value)
             s.until(lambda e=eid: s.envelopes[e]["acks"], what="the ack")
-        s.until(lambda: len(s.asides) == 3, what="thanks")
+        s.until(lambda: len(s.asides) == n + 3, what="thanks")
         self.assertEqual({k: json.loads(v)["value"] for k, v in self.kept("feedback").items()}, {f"T1/C1/{m['ts']}/U1": "good", f"T1/C1/{m['ts']}/U2": "bad"})
-        self.assertEqual([(a["user"], a["thread_ts"]) for a in s.asides], [("U1", root), ("U2", root), ("U2", root)])
+        self.assertEqual([(a["user"], a["thread_ts"]) for a in s.asides[n:]], [("U1", root), ("U2", root), ("U2", root)])
 
     def test_judgements_by_outsiders_and_of_strange_messages_are_left(self) -> None:
         s = self.slack
@@ -97,7 +97,7 @@ class Agent(Case):
 
     def test_words_that_stand_in_blocks_only_are_read(self) -> None:
         s = self.slack
-        code = {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": "print('from blocks', 1 < 2)"}]}
+        code = {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": "python\nprint('from blocks', 1 < 2)"}]}
         root = s.say("U1", "D1", "", blocks=[{"type": "rich_text", "elements": [code]}])
         self.answer("D1", root, "from blocks True")
 
@@ -120,6 +120,57 @@ class Agent(Case):
         probe = self.ask("print('and quiet')", channel="C3")
         self.answer("C3", probe, "and quiet")
         self.assertEqual(len([a for a in s.asides if a["user"] == "U7"]), 1)
+
+
+class Streams(Case):
+    """A turn's steps as a stream, where that is asked for."""
+
+    def nap(self, seconds: float, words: str = "slept") -> str:
+        return python(f"import time; time.sleep({seconds}); print('{words}')")
+
+    def left(self) -> list[dict]:
+        return [m for all_ in self.slack.messages.values() for m in all_ if "_stream" in m]
+
+    def test_13_steps_grow_and_go_and_the_answer_is_a_message_of_its_own(self) -> None:
+        s = self.slack
+        self.run_daemon("slack.streaming=yes")
+        for channel, text in (("C1", "<@UBOT> " + self.nap(7)), ("D1", self.nap(3))):
+            root = s.say("U1", channel, text)
+            self.answer(channel, root, "slept")
+            s.until(lambda: not self.left(), what="the stream to be taken away")
+            self.assertEqual(len(self.answers(channel, root)), 1)
+        grown = s.streamed[0]["_stream"]
+        self.assertEqual([x["status"] for x in grown.values()].count("in_progress"), 1)
+        begun = self.calls("chat.startStream")[0]["args"]
+        self.assertEqual((begun["recipient_user_id"], begun["recipient_team_id"]), ("U1", "T1"))
+        self.assertEqual(self.calls("assistant.threads.setStatus"), [])
+
+    def test_13_a_stream_that_ends_too_early_costs_no_word_of_the_answer(self) -> None:
+        s = self.slack
+        s.stream_ends = 0
+        self.run_daemon("slack.streaming=yes")
+        words = "".join(chr(97 + i % 26) for i in range(3000))
+        root = s.say("U1", "C1", "<@UBOT> " + python(f"import time; time.sleep(9); print('{words}')"))
+        self.assertIn(words, s.text_of(self.answer("C1", root, "abcdef")))
+        s.until(lambda: not self.left(), what="no stream to be left")
+        self.assertEqual(len(self.answers("C1", root)), 1)
+
+    def test_13_where_there_are_no_streams_and_after_a_kill(self) -> None:
+        s = self.slack
+        s.fail("chat.startStream", n=5, code="unknown_method")
+        d = self.run_daemon("slack.streaming=yes")
+        root = s.say("U1", "C1", "<@UBOT> " + self.nap(3))
+        self.answer("C1", root, "slept")
+        self.assertTrue(self.calls("assistant.threads.setStatus"))
+        self.assertEqual(len(self.calls("chat.startStream")), 1)
+        s.faults.clear()
+        d.end()
+        d = self.run_daemon("slack.streaming=yes")
+        s.say("U1", "C2", "<@UBOT> " + self.nap(60))
+        s.until(self.left, what="a stream")
+        d.kill()
+        self.run_daemon("slack.streaming=yes")
+        s.until(lambda: not self.left(), what="the stream of the earlier life to be taken away")
 
 
 class Outage(Case):

@@ -44,17 +44,35 @@ static void rich_words(struct str *out, const struct json *v, int depth)
         rich_words(out, e, depth + 1);
 }
 
+/* What people type behind the fence stands in the first line of what is fenced. */
+static bool names_language(const char *code)
+{
+    static const char *const lines[] = { "python\n", "python3\n", "py\n" };
+    for (size_t i = 0; i < countof(lines); i++)
+        if (strncmp(code, lines[i], strlen(lines[i])) == 0)
+            return true;
+    return false;
+}
+
+static void add_element(struct str *out, const struct json *element)
+{
+    AUTO(str_clear) struct str words = STR_INIT(256 << 10);
+    const bool code = strcmp(json_str_or(element, "type", ""), "rich_text_preformatted") == 0;
+    rich_words(&words, element, 0);
+    const char *text = str_peek(&words);
+    if (code)
+        str_printf(out, "```%s%s\n```\n", names_language(text) ? "" : "\n", text);
+    else
+        str_printf(out, "%s\n", text);
+}
+
 void attach_words(struct str *out, const struct json *blocks)
 {
     AUTO(str_clear) struct str raw = STR_INIT(256 << 10);
     for (const struct json *b = json_first(blocks); b; b = json_next(b)) {
         const bool rich = strcmp(json_str_or(b, "type", ""), "rich_text") == 0;
-        for (const struct json *e = rich ? json_first(json_get(b, "elements")) : NULL; e; e = json_next(e)) {
-            const bool code = strcmp(json_str_or(e, "type", ""), "rich_text_preformatted") == 0;
-            str_puts(&raw, code ? "```\n" : "");
-            rich_words(&raw, e, 0);
-            str_puts(&raw, code ? "\n```\n" : "\n");
-        }
+        for (const struct json *e = rich ? json_first(json_get(b, "elements")) : NULL; e; e = json_next(e))
+            add_element(&raw, e);
     }
     utf8_scrub(out, str_peek(&raw), raw.len && raw.buf[raw.len - 1] == '\n' ? raw.len - 1 : raw.len);
 }

@@ -31,8 +31,11 @@ static const struct {
     { "assistant.threads.setSuggestedPrompts", 4 },
     { "assistant.threads.setTitle", 4 },
     { "auth.test", 5 },
+    { "chat.appendStream", 4 },
     { "chat.postEphemeral", 4 },
     { "chat.postMessage", 5 }, /* per channel */
+    { "chat.startStream", 2 },
+    { "chat.stopStream", 2 },
     { "conversations.history", 2 }, /* tier 3; only used to catch up, which has time */
     { "files.completeUploadExternal", 4 },
     { "files.getUploadURLExternal", 4 },

@@ -1,10 +1,10 @@
 /* slack_status.c - the one line that says how a turn is doing: Slack's own status under the thread where the workspace has
- * it, else a message that is edited and taken away at the end.
+ * it, else a message that is edited and taken away at the end; or, where that is wanted, a stream of steps (slack_stream.c).
  *
  * Only the newest words count: what was not sent yet is replaced. At most one change in three seconds. */
 #include <stdio.h>
 #include <string.h>
-#include "slack_out_private.h"
+#include "slack_status_private.h"
 #include "slack_text.h"
 
 enum {
@@ -16,24 +16,10 @@ enum {
     ROW_MAX = 4096,
 };
 
-struct slack_status {
-    struct slack_status *next;
-    struct slack_out *o;
-    char *txn, *room, *thread;
-    struct place place;
-    char *wanted, *shown; /* "": to be taken away; shown NULL: nothing is */
-    char *ts;             /* of the message; NULL: none */
-    bool agent;
-    struct slack_call *call;
-    loop_timer timer;
-    int64_t changed_ms, session_ms;
-};
-
-static void work(struct slack_status *s);
 
 /* ---- rows ---- */
 
-static void keep(const struct slack_status *s)
+void status_keep(const struct slack_status *s)
 {
     struct err e = { 0 };
     AUTO(str_clear) struct str text = STR_INIT(ROW_MAX);
@@ -41,6 +27,7 @@ static void keep(const struct slack_status *s)
     json_set_str(o, "room", s->room);
     json_set_str(o, "thread", s->thread);
     json_set_str(o, "ts", s->ts);
+    json_set_bool(o, "stream", s->stream);
     json_print(&text, o);
     const struct kept k = { .platform = "slack", .kind = "status", .key = s->txn };
     if (store_keep(s->o->store, &k, str_peek(&text), text.len, &e) < 0)
@@ -86,10 +73,10 @@ static void on_time(void *ud)
 {
     struct slack_status *s = ud;
     s->timer = 0;
-    work(s);
+    status_work(s);
 }
 
-static void later(struct slack_status *s, int64_t ms)
+void status_later(struct slack_status *s, int64_t ms)
 {
     loop_cancel(s->o->loop, s->timer);
     s->timer = loop_after(s->o->loop, ms > 0 ? ms : 0, on_time, s);
@@ -148,7 +135,7 @@ static void set_session(struct slack_status *s, const char *state, bool begins)
     (void)slack_api_start(s->o->c.api, &r, nobody_waits, s->place.team);
 }
 
-static void changed(struct slack_status *s, char *take_shown)
+void status_changed(struct slack_status *s, char *take_shown)
 {
     free(s->shown);
     s->shown = take_shown;
@@ -163,7 +150,7 @@ static void on_agent(void *ud, const struct slack_reply *r)
         s->place.team->no_agent_until_ms = time_unix_ms() + LATCH_MS;
         s->agent = false;
     }
-    work(s);
+    status_work(s);
 }
 
 static void send_agent(struct slack_status *s)
@@ -175,7 +162,7 @@ static void send_agent(struct slack_status *s)
     const struct slack_request r = {
         .method = "assistant.threads.setStatus", .team = s->place.team, .form = &form, .tries = 2
     };
-    changed(s, xstrdup(s->wanted));
+    status_changed(s, xstrdup(s->wanted));
     if (*s->wanted && loop_now_ms(s->o->loop) - s->session_ms >= SESSION_MS)
         set_session(s, "processing", false);
     if (!*s->wanted)
@@ -187,7 +174,7 @@ static void on_first_agent(void *ud, const struct slack_reply *r)
 {
     struct slack_status *s = ud;
     if (!r->err)
-        changed(s, xstrdup(s->wanted));
+        status_changed(s, xstrdup(s->wanted));
     on_agent(ud, r);
 }
 
@@ -197,7 +184,7 @@ static void begin_agent(struct slack_status *s)
     slack_form_add(&form, "channel_id", s->place.channel);
     slack_form_add(&form, "thread_ts", s->place.root);
     slack_form_add(&form, "status", s->wanted);
-    keep(s);
+    status_keep(s);
     set_session(s, "processing", true);
     const struct slack_request r = {
         .method = "assistant.threads.setStatus", .team = s->place.team, .form = &form, .tries = 2
@@ -214,14 +201,14 @@ static void on_message(void *ud, const struct slack_reply *r)
     s->call = NULL;
     if (!r->err && ts && !s->ts) {
         s->ts = xstrdup(ts);
-        keep(s);
+        status_keep(s);
     }
     if (r->err && !s->ts) { /* no line then; the answer does not wait for it */
         forget(s);
         status_free(s);
         return;
     }
-    work(s);
+    status_work(s);
 }
 
 static void on_deleted(void *ud, const struct slack_reply *r)
@@ -229,12 +216,12 @@ static void on_deleted(void *ud, const struct slack_reply *r)
     struct slack_status *s = ud;
     s->call = NULL;
     if (r->err && err_retryable(r->err)) {
-        later(s, BETWEEN_MS);
+        status_later(s, BETWEEN_MS);
         return;
     }
     free(s->ts);
     s->ts = NULL;
-    work(s);
+    status_work(s);
 }
 
 static void send_message(struct slack_status *s)
@@ -251,7 +238,7 @@ static void send_message(struct slack_status *s)
         slack_form_add(&form, "thread_ts", s->place.root);
     if (!away)
         slack_form_add(&form, "text", line);
-    changed(s, xstrdup(s->wanted));
+    status_changed(s, xstrdup(s->wanted));
     const struct slack_request r = { .method = away    ? "chat.delete"
                                                : s->ts ? "chat.update"
                                                        : "chat.postMessage",
@@ -286,7 +273,11 @@ static bool is_over(const struct slack_status *s)
 
 static void show(struct slack_status *s)
 {
-    if (s->agent && s->shown) {
+    if (s->stream) {
+        stream_show(s);
+    } else if (!s->ts && !s->shown && stream_is_wanted(s)) {
+        stream_begin(s);
+    } else if (s->agent && s->shown) {
         send_agent(s);
     } else if (!s->ts && !s->shown && wants_agent(s)) {
         s->agent = true;
@@ -296,7 +287,7 @@ static void show(struct slack_status *s)
     }
 }
 
-static void work(struct slack_status *s)
+void status_work(struct slack_status *s)
 {
     const int64_t age = s->changed_ms ? loop_now_ms(s->o->loop) - s->changed_ms : REFRESH_MS;
     const bool settled = is_settled(s);
@@ -305,10 +296,12 @@ static void work(struct slack_status *s)
     if (is_over(s)) {
         forget(s);
         status_free(s);
+    } else if (s->stream && *s->wanted && (settled || !stream_left_ms(s))) {
+        stream_hold(s);
     } else if (settled && s->agent && age < REFRESH_MS) {
-        later(s, REFRESH_MS - age);
+        status_later(s, REFRESH_MS - age);
     } else if (!settled && *s->wanted && age < BETWEEN_MS) {
-        later(s, BETWEEN_MS - age);
+        status_later(s, BETWEEN_MS - age);
     } else if (!settled || s->agent) {
         show(s);
     }
@@ -346,7 +339,7 @@ void slack_status_post(struct slack_out *o, const struct chat_post *p)
         status_free(s);
         return;
     }
-    work(s);
+    status_work(s);
 }
 
 /* ---- an earlier life ---- */
@@ -361,6 +354,7 @@ static int take_away(void *ud, const char *txn, const char *value, size_t n)
     struct slack_status *s = add(o, txn, json_str_or(row, "room", ""), json_str_or(row, "thread", NULL));
     const char *ts = json_str_or(row, "ts", NULL);
     s->ts = ts ? xstrdup(ts) : NULL;
+    s->stream = json_bool_or(row, "stream", false);
     s->agent = !ts;
     s->shown = xstrdup("?");
     s->wanted = xstrdup("");
@@ -376,7 +370,7 @@ void status_begin(struct slack_out *o)
     for (struct slack_status *s = o->statuses, *next; s; s = next) {
         next = s->next;
         if (place_of(o, s->room, s->thread, &s->place))
-            later(s, 0);
+            status_later(s, 0);
         else
             status_free(s);
     }

@@ -9,6 +9,7 @@ control: tests call them from their own thread; POST /control/<method> with a JS
     sockets   Socket Mode: links, envelopes, acknowledgements, repeats
     people    what people do, as events
     faults    what goes wrong when a test wants it
+    streams   messages that grow
     files     uploads, shares, downloads
     web       the Web API
     server    one HTTP server for all of it"""

@@ -18,6 +18,9 @@ METHODS: dict[str, tuple[set[str], set[str], bool]] = {
     "chat.update": ({"channel", "ts"}, {"text", "blocks", "attachments", "markdown_text", "metadata", "file_ids", "reply_broadcast", "link_names", "parse"}, True),
     "chat.delete": ({"channel", "ts"}, set(), True),
     "chat.postEphemeral": ({"channel", "user"}, {"text", "blocks", "thread_ts"}, True),
+    "chat.startStream": ({"channel", "thread_ts"}, {"markdown_text", "chunks", "recipient_user_id", "recipient_team_id", "task_display_mode"}, True),
+    "chat.appendStream": ({"channel", "ts"}, {"markdown_text", "chunks"}, True),
+    "chat.stopStream": ({"channel", "ts"}, {"markdown_text", "chunks", "blocks", "metadata", "session_status"}, True),
     "agents.sessions.setStatus": ({"channel_id", "status"}, {"thread_ts", "title", "initiator_user_id"}, True),
     "agents.sessions.rename": ({"channel_id", "title"}, {"thread_ts"}, True),
     "assistant.threads.setStatus": ({"channel_id", "thread_ts", "status"}, {"loading_messages"}, True),
@@ -137,3 +140,12 @@ def check_blocks(blocks: list) -> None:
             raise Refusal("invalid_blocks", response_metadata={"messages": [f"[ERROR] unsupported type {kind} at /blocks/{i}"]})
     if cells > 10000 or tables > 1:
         raise Refusal("invalid_blocks", response_metadata={"messages": ["[ERROR] tables"]})
+
+
+def check_chunks(chunks: object) -> None:
+    if not isinstance(chunks, list) or not chunks:
+        raise Refusal("invalid_chunks")
+    for c in chunks:
+        task = c.get("type") == "task_update" and c.get("id") and c.get("status") in ("pending", "in_progress", "complete", "error")
+        if not task or not 0 < len(c.get("title", "")) <= 256 or set(c) - {"type", "id", "title", "status", "details", "output", "sources"}:
+            raise Refusal("invalid_chunks")

@@ -54,6 +54,8 @@ class State:
         self.upgrade_status = 101
         self.phantom_links = 0
         self.refreshed = 0
+        self.streamed: list[dict] = []  # all streams that ever were
+        self.stream_ends: int | None = None  # after so many more appends a stream is over
         self.asides: list[dict] = []  # ephemeral messages
         self.titles: dict[tuple[str, str], str] = {}
         self.port, self.url = 0, ""  # the server's, once it listens

@@ -4,10 +4,10 @@ import re
 import secrets
 
 from .limits import COMMON, METHODS, NEEDS, Refusal, check_blocks
-from .people import People
+from .streams import Streams
 
 
-class Web(People):
+class Web(Streams):
     """One method of Slack's is one method here."""
 
     def api(self, method: str, args: dict, token: str | None, as_json: bool) -> dict:
@@ -115,6 +115,8 @@ class Web(People):
         m = self.find(channel, args["ts"])
         if not m:
             raise Refusal("message_not_found")
+        if "_stream" in m and not m.get("_over"):
+            raise Refusal("streaming_state_conflict")
         self.messages[channel].remove(m)
         self.later({"type": "message", "subtype": "message_deleted", "hidden": True, "channel": channel, "channel_type": self.channels[channel], "ts": self.ts(), "deleted_ts": args["ts"], "previous_message": m})
         return {"channel": channel, "ts": args["ts"]}
