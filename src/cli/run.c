@@ -1,9 +1,12 @@
+#include <sys/resource.h>
 #include "app.h"
 #include "chat.h"
 #include "log.h"
 #include "metric.h"
 #include "notify.h"
 #include "status/status.h"
+
+enum { DESCRIPTORS = 65536 };
 
 /* Every platform there is; those that are configured are opened. */
 static const struct chat_ops *const platforms[] = { &chat_local, &chat_matrix, &chat_slack };
@@ -122,6 +125,17 @@ static bool any_platform(const struct conf *c)
     return any;
 }
 
+/* Some descriptors a session, some a connection: what the machine lets us have, not what a shell begins with. */
+static void raise_descriptors(void)
+{
+    struct rlimit l;
+    if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur >= DESCRIPTORS)
+        return;
+    l.rlim_cur = l.rlim_max < DESCRIPTORS ? l.rlim_max : DESCRIPTORS;
+    if (setrlimit(RLIMIT_NOFILE, &l) < 0)
+        log_warn("descriptors_not_raised", KV_I("max", (int64_t)l.rlim_max));
+}
+
 int cli_run(struct cli_options *o)
 {
     if (o->rest.n)
@@ -130,6 +144,7 @@ int cli_run(struct cli_options *o)
         return cli_usage("no chat platform is configured: set matrix.user (docs/matrix.md), slack.bot_token_file "
                          "(docs/slack.md) or local.stdio = yes (docs/cli.md)");
     struct daemon d = { 0 };
+    raise_descriptors();
     int rc = app_open(&d.app, o);
     d.app.many = true;
     if (rc == CLI_OK)

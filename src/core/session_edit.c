@@ -63,17 +63,10 @@ void session_amend(struct session *s)
     struct err e = { 0 };
     if (!r->replaces)
         return;
-    struct outbox_item o = {
-        .turn = s->turn->id,
-        .platform = xstrdup(s->row.platform),
-        .txn = session_txn(s, r->event_id, "amend"),
-        .session = xstrdup(s->row.id),
-        .room = xstrdup(s->row.room),
-        .thread = s->row.thread ? xstrdup(s->row.thread) : NULL,
-        .reply_to = xstrdup(r->reply_to),
-        .markdown = words(WORD_ANSWER_OLD, r->language, NULL, NULL),
-        .amends = xstrdup(r->replaces),
-    };
+    struct outbox_item o = session_item(s, r->event_id, "amend", r->reply_to);
+    o.turn = s->turn->id;
+    o.markdown = words(WORD_ANSWER_OLD, r->language, NULL, NULL);
+    o.amends = xstrdup(r->replaces);
     if (store_outbox_add(s->hub->parts.store, &o, &o.id, &e) < 0)
         log_error("amend_not_kept", KV_S("session", s->row.id), KV_E(&e));
     session_deliver(s->chat, &o);

@@ -25,16 +25,9 @@ static void post(struct request *r, const char *path)
                                                 .bytes = st.st_size };
     autojson struct json *v = artifacts_to_json(&files);
     json_print(&list, v);
-    struct outbox_item o = {
-        .platform = xstrdup(s->row.platform),
-        .txn = session_txn(s, r->event_id, "export"),
-        .session = xstrdup(s->row.id),
-        .room = xstrdup(s->row.room),
-        .thread = s->row.thread ? xstrdup(s->row.thread) : NULL,
-        .reply_to = xstrdup(r->reply_to),
-        .markdown = words(WORD_EXPORTED, r->language, s->row.id, NULL),
-        .files = str_take(&list),
-    };
+    struct outbox_item o = session_item(s, r->event_id, "export", r->reply_to);
+    o.markdown = words(WORD_EXPORTED, r->language, s->row.id, NULL);
+    o.files = str_take(&list);
     if (store_outbox_add(s->hub->parts.store, &o, &o.id, &e) < 0)
         log_error("export_not_kept", KV_S("session", s->row.id), KV_E(&e));
     session_deliver(s->chat, &o);

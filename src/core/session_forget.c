@@ -8,6 +8,7 @@ enum {
     EVERY_MS = 3600000,
     AT_ONCE = 20, /* then others have their turn */
     SOON_MS = 1000,
+    JUMP_MS = 600000,
 };
 
 /* ---- said ---- */
@@ -53,6 +54,16 @@ static void remove_old(struct session_hub *h, const struct session_row *row)
         log_info("forgotten_unused", KV_S("session", row->id), KV_I("used_ms", row->used_ms));
 }
 
+/* A wall clock that was put forward makes everything old at once: then nothing is forgotten until it has gone on by itself. */
+static bool clock_jumped(struct session_hub *h)
+{
+    const int64_t ahead_ms = time_unix_ms() - loop_now_ms(h->parts.loop), jump_ms = ahead_ms - h->clock_ahead_ms;
+    h->clock_ahead_ms = ahead_ms;
+    if (jump_ms > JUMP_MS)
+        log_warn("clock_jumped", KV_I("ms", jump_ms));
+    return jump_ms > JUMP_MS;
+}
+
 static void on_time(void *hub)
 {
     struct session_hub *h = hub;
@@ -60,8 +71,9 @@ static void on_time(void *hub)
     struct err e = { 0 };
     size_t n = 0;
     const int64_t before_ms = time_unix_ms() - h->parts.conf->forget_after_ms;
-    if (store_sessions_unused(h->parts.store, before_ms, AT_ONCE, &rows, &n, &e) < 0 ||
-        store_usage_forget(h->parts.store, before_ms, &e) < 0)
+    const bool jumped = clock_jumped(h);
+    if (!jumped && (store_sessions_unused(h->parts.store, before_ms, AT_ONCE, &rows, &n, &e) < 0 ||
+                    store_usage_forget(h->parts.store, before_ms, &e) < 0))
         log_error("retention_failed", KV_E(&e));
     for (size_t i = 0; i < n; i++) {
         remove_old(h, &rows[i]);
@@ -73,6 +85,7 @@ static void on_time(void *hub)
 
 void session_retention_begin(struct session_hub *h)
 {
+    h->clock_ahead_ms = time_unix_ms() - loop_now_ms(h->parts.loop);
     if (h->parts.conf->forget_after_ms > 0)
-        h->retention = loop_after(h->parts.loop, SOON_MS, on_time, h);
+        h->retention = loop_after(h->parts.loop, EVERY_MS, on_time, h);
 }

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 #include "access.h"
-#include "call_args.h"
 #include "conf.h"
 #include "json.h"
 #include "log.h"
@@ -18,127 +17,6 @@ enum {
     PAUSE_MS = 600000,
     NAMES_MAX = 8 << 10,
 };
-
-/* ---- who has what waiting ---- */
-
-struct asker {
-    char *id;
-    int64_t n; /* requests that wait or run, anywhere */
-};
-
-static void asker_comes(struct request *r)
-{
-    struct map *askers = &r->session->hub->askers;
-    if (r->asker)
-        return;
-    r->asker = map_get(askers, r->sender);
-    if (!r->asker) {
-        r->asker = xcalloc(1, sizeof(*r->asker));
-        r->asker->id = xstrdup(r->sender);
-        map_put(askers, r->asker->id, r->asker);
-    }
-    r->asker->n++;
-}
-
-static void asker_leaves(struct request *r)
-{
-    if (!r->asker || --r->asker->n > 0)
-        return;
-    (void)map_take(&r->session->hub->askers, r->sender);
-    free(r->asker->id);
-    free(r->asker);
-}
-
-/* ---- requests ---- */
-
-struct request *request_new(struct session *s, int64_t seq, const char *event_id, const char *sender, const char *name,
-                            const char *text)
-{
-    struct request *r = xcalloc(1, sizeof(*r));
-    *r = (struct request){
-        .session = s,
-        .seq = seq,
-        .event_id = xstrdup(event_id),
-        .reply_to = xstrdup(event_id),
-        .sender = xstrdup(sender),
-        .name = xstrdup(name && *name ? name : sender),
-        .text = xstrdup(text),
-        .language = words_language(text),
-        .code = call_fenced_code(text),
-        .came_ms = loop_now_ms(s->hub->parts.loop),
-    };
-    s->request_n++;
-    s->hub->request_n++;
-    return r;
-}
-
-void request_free(struct request *r)
-{
-    if (!r)
-        return;
-    loop_cancel(r->session->hub->parts.loop, r->status.timer);
-    asker_leaves(r);
-    r->session->request_n--;
-    r->session->hub->request_n--;
-    free(r->status.text);
-    free(r->event_id);
-    free(r->reply_to);
-    free(r->sender);
-    free(r->name);
-    free(r->text);
-    free(r->code);
-    free(r->replaces);
-    free(r);
-}
-
-bool request_is_about(const struct request *r, const char *event_id)
-{
-    return strcmp(r->event_id, event_id) == 0 || strcmp(r->reply_to, event_id) == 0;
-}
-
-void request_rewords(struct request *r, const char *event_id)
-{
-    free(r->reply_to);
-    r->reply_to = xstrdup(event_id);
-    r->edited = true;
-}
-
-void session_set_inbox(struct session *s, int64_t seq, enum inbox_state state)
-{
-    struct err e = { 0 };
-    if (store_inbox_set(s->hub->parts.store, seq, state, &e) < 0)
-        log_error("inbox_not_set", KV_S("session", s->row.id), KV_I("seq", seq), KV_E(&e));
-}
-
-static void wake(struct session *s)
-{
-    loop_defer_cancel(s->hub->parts.loop, session_pump, s);
-    loop_defer(s->hub->parts.loop, session_pump, s);
-    status_queue(s);
-}
-
-static size_t waiting_of(const struct session *s, const char *sender, const struct request *before)
-{
-    size_t n = 0;
-    for (const struct request *r = s->queue; r && r != before; r = r->next)
-        n += strcmp(r->sender, sender) == 0;
-    return n;
-}
-
-/* Everybody's first waits before anybody's second: whoever asks ten things at once keeps the others waiting for one of them. */
-void request_enqueue(struct request *r)
-{
-    struct session *s = r->session;
-    const size_t mine = waiting_of(s, r->sender, NULL);
-    struct request **at = &s->queue;
-    while (*at && waiting_of(s, (*at)->sender, *at) <= mine)
-        at = &(*at)->next;
-    r->next = *at;
-    *at = r;
-    asker_comes(r);
-    session_set_inbox(r->session, r->seq, INBOX_QUEUED);
-    wake(r->session);
-}
 
 /* ---- the gate (DESIGN 4) ---- */
 
@@ -167,12 +45,11 @@ static bool is_too_quick(struct session *s, struct request *r)
 /* One person's flood does not keep the others waiting, in however many conversations it comes. */
 static bool has_enough(struct session *s, struct request *r)
 {
-    const struct asker *a = map_get(&s->hub->askers, r->sender);
-    const int64_t max = s->hub->parts.conf->access_waiting;
-    if (max == 0 || !a || a->n < max)
+    const int64_t max = s->hub->parts.conf->access_waiting, n = requests_of(s->hub, r->sender);
+    if (max == 0 || n < max)
         return false;
     autofree char *limit = xasprintf("%" PRId64, max);
-    log_warn("too_many_wait", KV_S("session", s->row.id), KV_S("sender", r->sender), KV_I("n", a->n));
+    log_warn("too_many_wait", KV_S("session", s->row.id), KV_S("sender", r->sender), KV_I("n", n));
     session_notice_words(s, r, WORD_TOO_MANY, limit, NULL);
     return true;
 }
@@ -380,46 +257,13 @@ static int take_message(struct hub_chat *c, const struct chat_event *ev)
 
 /* ---- second thoughts ---- */
 
-static struct request **find_queued(struct session *s, const char *event_id)
-{
-    struct request **at = &s->queue;
-    while (*at && !request_is_about(*at, event_id))
-        at = &(*at)->next;
-    return at;
-}
-
-static void drop_queued(struct session *s, struct request **at)
-{
-    struct request *r = *at;
-    *at = r->next;
-    status_end(r);
-    session_set_inbox(s, r->seq, INBOX_DROPPED);
-    request_free(r);
-}
-
-size_t session_drop_requests(struct session *s, const char *sender)
-{
-    size_t n = 0;
-    for (struct request **at = &s->queue; *at;) {
-        if (sender && strcmp((*at)->sender, sender) != 0) {
-            at = &(*at)->next;
-            continue;
-        }
-        drop_queued(s, at);
-        n++;
-    }
-    if (n)
-        wake(s);
-    return n;
-}
-
 /* At the same place in the line; behind the running turn, whose question it replaces, at its head. */
 static void put_edit(struct session *s, struct request *r, const char *about)
 {
-    struct request **queued = find_queued(s, about);
+    struct request **queued = request_queued(s, about);
     if (*queued) {
         r->next = (*queued)->next;
-        drop_queued(s, queued);
+        request_drop(s, queued);
         *queued = r;
     } else if (s->turn && request_is_about(s->turn->request, about)) {
         turn_cancel(s, r->name, true);
@@ -429,9 +273,9 @@ static void put_edit(struct session *s, struct request *r, const char *about)
         request_enqueue(r);
         return;
     }
-    asker_comes(r);
+    request_counts(r);
     session_set_inbox(s, r->seq, INBOX_QUEUED);
-    wake(s);
+    session_wake(s);
 }
 
 static int take_edit(struct hub_chat *c, const struct chat_event *ev)
@@ -466,10 +310,10 @@ static int take_delete(struct hub_chat *c, const struct chat_event *ev)
     struct session *s = ev->about ? session_with(c, ev->about) : NULL;
     if (!s)
         return 0;
-    struct request **queued = find_queued(s, ev->about);
+    struct request **queued = request_queued(s, ev->about);
     if (*queued) {
-        drop_queued(s, queued);
-        wake(s);
+        request_drop(s, queued);
+        session_wake(s);
     } else if (s->turn && request_is_about(s->turn->request, ev->about)) {
         turn_cancel(s, ev->name ? ev->name : "?", true);
     }

@@ -484,6 +484,7 @@ void session_hub_rest(struct session_hub *h, void (*done)(void *ud), void *ud)
     h->rested_ud = ud;
     for (const struct map_item *i = h->sessions.first; i; i = i->next) {
         struct session *s = i->value;
+        status_all_end(s);
         if (keeps(s) && !s->turn && !s->errand && !s->job && has_state(s) && s->base != s->kept_cell)
             save(s, false);
     }

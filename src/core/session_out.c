@@ -26,6 +26,18 @@ char *session_txn(const struct session *s, const char *event_id, const char *wha
     return xasprintf("%s:%s:%s", s->row.platform, event_id, what);
 }
 
+struct outbox_item session_item(const struct session *s, const char *event_id, const char *what, const char *reply_to)
+{
+    return (struct outbox_item){
+        .platform = xstrdup(s->row.platform),
+        .txn = session_txn(s, event_id, what),
+        .session = xstrdup(s->row.id),
+        .room = xstrdup(s->row.room),
+        .thread = s->row.thread ? xstrdup(s->row.thread) : NULL,
+        .reply_to = xstrdup(reply_to),
+    };
+}
+
 /* ---- answers ---- */
 
 static void delivery_free(struct delivery *d)

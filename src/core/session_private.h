@@ -1,6 +1,14 @@
-/* session_private.h - the parts of the hub: session.c knows who is who, session_map.c which conversations are in memory, session_in.c takes what people do, session_turn.c runs a
- * turn, session_stage.c brings files into the box, session_keep.c variables, session_edit.c takes an answered question back, session_report.c sums a turn
- * up, session_out.c delivers, session_status.c tells how it goes. command.c answers commands. */
+/* session_private.h - the parts of the hub, in the order of a message's way:
+ *
+ *   session.c        the hub: chats, models, when all is done     session_edit.c     an answered question is taken back
+ *   session_map.c    which conversations are in memory            session_report.c   what came of a turn
+ *   session_in.c     what people do: the gate                     session_out.c      answers until a platform has them
+ *   session_queue.c  what waits                                   session_status.c   the line that tells how it goes
+ *   session_turn.c   the one turn that runs                       session_unkept.c   what a full disk cannot take
+ *   session_stage.c  files into the box                           session_resume.c   what the last life left
+ *   session_keep.c   variables that outlive their box             session_forget.c   what goes for good
+ *
+ * command.c answers commands. */
 #ifndef SESSION_PRIVATE_H
 #define SESSION_PRIVATE_H
 #include "agent.h"
@@ -44,6 +52,7 @@ struct session_hub {
     size_t request_n;    /* that exist */
     loop_timer sweep;    /* lets sessions go that nobody uses */
     loop_timer retention;
+    int64_t clock_ahead_ms;           /* wall clock before the loop's, at the last look */
     struct unkept_turn *unkept_turns; /* answered, not yet in the store */
     struct map unkept_rooms;          /* told that nothing can be taken */
     loop_timer unkept_timer;
@@ -190,24 +199,32 @@ void session_hub_settle(struct session_hub *h); /* something ended: perhaps all 
 
 /* session_in.c */
 int session_take_event(struct hub_chat *c, const struct chat_event *ev);
-struct request *request_new(struct session *s, int64_t seq, const char *event_id, const char *sender, const char *name,
-                            const char *text);
-void request_free(struct request *r);
-bool request_is_about(const struct request *r, const char *event_id); /* it is that message, or a new wording of it */
-/* It is a new wording of that message. */
-void request_rewords(struct request *r, const char *event_id);
-void request_enqueue(struct request *r); /* durable before; runs when its turn comes */
 /* A kept message finds its way: answered at once, queued, or refused. bare: a command needs no "!". */
 void request_route(struct request *take_r, bool bare);
-/* What this person (NULL: anybody) asked and what has not begun is not wanted any more; how many that were. */
-size_t session_drop_requests(struct session *s, const char *sender);
-void session_set_inbox(struct session *s, int64_t seq, enum inbox_state state);
 
 /* session_forget.c */
 /* Runs as an errand: nothing of the conversation stays. */
 void session_forget(struct request *r, const char *arg);
 /* Conversations that nobody used for so long that they are forgotten: now and from time to time. */
 void session_retention_begin(struct session_hub *h);
+
+/* session_queue.c */
+struct request *request_new(struct session *s, int64_t seq, const char *event_id, const char *sender, const char *name,
+                            const char *text);
+void request_free(struct request *r);
+bool request_is_about(const struct request *r, const char *event_id); /* it is that message, or a new wording of it */
+/* It is a new wording of that message. */
+void request_rewords(struct request *r, const char *event_id);
+void request_enqueue(struct request *r);                              /* durable before; runs when its turn comes */
+int64_t requests_of(const struct session_hub *h, const char *person); /* that wait or run, in all sessions */
+void request_counts(struct request *r);                               /* it is one of them from now on */
+/* Where in the line that message, or a new wording of it, is; what is there is NULL when it does not wait. */
+struct request **request_queued(struct session *s, const char *event_id);
+void request_drop(struct session *s, struct request **at); /* out of the line: not wanted any more */
+/* What this person (NULL: anybody) asked and what has not begun is not wanted any more; how many that were. */
+size_t session_drop_requests(struct session *s, const char *sender);
+void session_wake(struct session *s); /* its line changed */
+void session_set_inbox(struct session *s, int64_t seq, enum inbox_state state);
 
 /* session_turn.c */
 void session_pump(void *session); /* start what waits, if nothing runs */
@@ -322,7 +339,10 @@ void deliveries_free(struct session_hub *h);
 size_t deliveries_count(const struct session_hub *h);
 void session_drop_deliveries(const struct session *s); /* but what is on its way this moment */
 int outbox_resume(struct session_hub *h, struct err *e);
-char *session_txn(const struct session *s, const char *event_id, const char *what);
+char *session_txn(const struct session *s, const char *event_id,
+                  const char *what); /* the key of a post; caller frees */
+/* What is to be posted about that event, without its words yet; outbox_item_clear() it. reply_to: the message that it answers. */
+struct outbox_item session_item(const struct session *s, const char *event_id, const char *what, const char *reply_to);
 
 /* The answer with that key is still on its way, and is in the store from now on, as id. */
 bool delivery_is_kept(struct session_hub *h, const char *txn, int64_t id);
@@ -338,7 +358,8 @@ void unkept_free(struct session_hub *h);
 /* session_status.c */
 void status_set(struct request *r, char *take_text);
 void status_end(struct request *r);
-void status_queue(struct session *s); /* everybody's place in the line */
+void status_all_end(struct session *s); /* nobody will tell how it goes */
+void status_queue(struct session *s);   /* everybody's place in the line */
 
 /* session_export.c */
 void session_export(struct request *r); /* posts this conversation as a notebook with its data */

@@ -1,5 +1,5 @@
 /* session_resume.c - what the last life left behind (DESIGN 7, reports: 30): what waited runs, what ran is told and not run again,
- * what is old is dropped, answers that were not delivered are. */
+ * what is old is told to be dropped, answers that were not delivered are. */
 #include <string.h>
 #include "json.h"
 #include "log.h"
@@ -30,15 +30,8 @@ static void tell_cut(struct session *s, const struct inbox_item *i)
         .messages = str_take(&text),
         .status = xstrdup("interrupted"),
     };
-    struct outbox_item out = {
-        .platform = xstrdup(s->row.platform),
-        .txn = session_txn(s, i->event_id, "answer"),
-        .session = xstrdup(s->row.id),
-        .room = xstrdup(s->row.room),
-        .thread = s->row.thread ? xstrdup(s->row.thread) : NULL,
-        .reply_to = xstrdup(i->about ? i->about : i->event_id),
-        .markdown = xstrdup(answer),
-    };
+    struct outbox_item out = session_item(s, i->event_id, "answer", i->about ? i->about : i->event_id);
+    out.markdown = xstrdup(answer);
     if (store_turn_begin(s->hub->parts.store, s->row.id, i->seq, i->text, &row.id, &e) < 0)
         log_error("interrupted_not_kept", KV_S("session", s->row.id), KV_E(&e));
     out.turn = row.id;
@@ -48,11 +41,20 @@ static void tell_cut(struct session *s, const struct inbox_item *i)
     outbox_item_clear(&out);
 }
 
+/* Whoever asked has long found another way, or the clock is wrong: not run, and not kept from them. */
+static void tell_stale(struct session *s, const struct inbox_item *i)
+{
+    struct request *r = request_new(s, i->seq, i->event_id, i->sender, i->name, i->text);
+    log_info("request_stale", KV_S("session", s->row.id), KV_I("seq", i->seq));
+    session_set_inbox(s, i->seq, INBOX_DROPPED);
+    session_notice_words(s, r, WORD_STALE, NULL, NULL);
+    request_free(r);
+}
+
 static void resume_item(struct session *s, const struct inbox_item *i)
 {
     if (i->sent_ms > 0 && time_unix_ms() - i->sent_ms > STALE_MS) {
-        log_info("request_stale", KV_S("session", s->row.id), KV_I("seq", i->seq));
-        session_set_inbox(s, i->seq, INBOX_DROPPED);
+        tell_stale(s, i);
     } else if (i->state == INBOX_RUNNING) {
         tell_cut(s, i);
     } else if (i->text[strspn(i->text, " \t\r\n")] == '\0') {

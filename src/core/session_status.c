@@ -59,7 +59,7 @@ static void arm(struct request *r, int64_t ms)
 void status_set(struct request *r, char *take_text)
 {
     const int64_t now = loop_now_ms(r->session->hub->parts.loop);
-    if (r->status.text && strcmp(r->status.text, take_text) == 0) {
+    if ((r->status.text && strcmp(r->status.text, take_text) == 0) || r->session->hub->resting) {
         free(take_text);
         return;
     }
@@ -85,4 +85,14 @@ void status_queue(struct session *s)
     int64_t place = s->turn || s->errand ? 2 : 1;
     for (struct request *r = s->queue; r; r = r->next)
         status_set(r, words_n(WORD_QUEUED, r->language, place++, 0));
+}
+
+void status_all_end(struct session *s)
+{
+    if (s->turn)
+        status_end(s->turn->request);
+    if (s->errand)
+        status_end(s->errand);
+    for (struct request *r = s->queue; r; r = r->next)
+        status_end(r);
 }

@@ -171,19 +171,12 @@ static void fill_outbox(struct outbox_item *o, struct session *s, const struct t
 {
     const struct request *q = s->turn->request;
     autojson struct json *figures = artifacts_to_json(&r->figures), *files = artifacts_to_json(&r->files);
-    *o = (struct outbox_item){
-        .turn = s->turn->id,
-        .platform = xstrdup(s->row.platform),
-        .txn = session_txn(s, q->event_id, "answer"),
-        .session = xstrdup(s->row.id),
-        .room = xstrdup(s->row.room),
-        .thread = s->row.thread ? xstrdup(s->row.thread) : NULL,
-        .reply_to = xstrdup(q->reply_to),
-        .markdown = xstrdup(r->answer),
-        .receipt = r->receipt ? xstrdup(r->receipt) : NULL,
-        .figures = print_array(figures),
-        .files = print_array(files),
-    };
+    *o = session_item(s, q->event_id, "answer", q->reply_to);
+    o->turn = s->turn->id;
+    o->markdown = xstrdup(r->answer);
+    o->receipt = r->receipt ? xstrdup(r->receipt) : NULL;
+    o->figures = print_array(figures);
+    o->files = print_array(files);
 }
 
 /* The turn's row, the inbox and the outbox in one transaction. An answer that can't be made durable is still given. */

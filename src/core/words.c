@@ -76,6 +76,9 @@ static const struct {
                         "我这边出了问题，这个问题还没有回答。请再问一次；详情见服务日志。" },
     [WORD_ANSWER_OLD] = { "*The question was edited; the new answer is further down.*",
                           "*问题已被修改，新的回答在下面。*" },
+    [WORD_STALE] = { "The service was away for more than a day, so this question was not worked on. Ask it again if you still "
+                     "want to know.",
+                     "服务停止超过一天，这个问题没有处理。如果仍然需要，请再问一次。" },
     [WORD_CUT_BY_RESTART] = { "This was cut off by a restart and was not run again by itself. Say `rerun`, or ask again. "
                               "Files are kept; variables come back with it, up to the last program that had ended.",
                               "这个问题因重启而中断，没有自动重新运行。请说 `rerun` 或再问一次。文件仍在，变量会恢复到最后一个已运行完的程序之后。" },

@@ -41,6 +41,7 @@ enum word {
     WORD_BOX_CLOSED,
     WORD_INTERNAL,
     WORD_CUT_BY_RESTART,
+    WORD_STALE,      /* waited for more than a day */
     WORD_ANSWER_OLD, /* in place of an answer whose question was edited */
     /* what a person's own program brought */
     WORD_CODE_SILENT,

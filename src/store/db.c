@@ -16,6 +16,12 @@ static int failed(struct db *d, const char *what, struct err *e)
     int rc = sqlite3_errcode(d->sql);
     if (rc == SQLITE_FULL || (rc == SQLITE_IOERR && sqlite3_system_errno(d->sql) == ENOSPC))
         return err_set(e, ERR_STORE, "%s: no space left on the disk of data_dir", what);
+    if (rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB)
+        return err_set(
+            e, ERR_STORE,
+            "%s: sandbook.db is damaged (%s): put a backup of data_dir in its place, or save what can be read "
+            "with sqlite3's .recover",
+            what, sqlite3_errmsg(d->sql));
     return err_set(e, ERR_STORE, "%s: %s", what, sqlite3_errmsg(d->sql));
 }
 

@@ -1,8 +1,12 @@
 """`sandbook run` as a service: scripted conversations over JSON lines, restarts included. The model is `replay`."""
 import json
+import os
 import random
 import signal
+import socket
 import subprocess
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 from sandbook import PROGRAM, REAL, Case, run
@@ -11,12 +15,13 @@ from sandbook import PROGRAM, REAL, Case, run
 class Service:
     """One life of the daemon. Events go in, posts come out, as lines; nothing here waits for time to pass."""
 
-    def __init__(self, data_dir: str, conf: Path, closed: str = "") -> None:
+    def __init__(self, data_dir: str, conf: Path, *settings: str, closed: str = "", **env: str) -> None:
         """closed: what a shell does to its descriptors, such as 2>&-."""
         words = [PROGRAM, "run", "-c", str(conf), "--set", f"service.data_dir={data_dir}", "--set", "local.stdio=yes"]
+        words += [w for s in settings for w in ("--set", s)]
         if closed:
             words = ["sh", "-c", f'exec "$@" {closed}', "sh", *words]
-        self.p = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.p = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | env)
         self.seen: list[dict] = []
 
     def send(self, **event: object) -> None:
@@ -57,12 +62,12 @@ def call(code: str) -> dict:
 
 
 class Conversations(Case):
-    def service(self, *answers: dict, data: str = "data", closed: str = "") -> Service:
+    def service(self, *answers: dict, data: str = "data", settings: tuple[str, ...] = (), closed: str = "", **env: str) -> Service:
         recording = Path(self.out, "replay.jsonl")
         recording.write_text("".join(json.dumps(a) + "\n" for a in answers))
         conf = Path(self.out, "conf")
         conf.write_text(f"[agent]\nmodel = recorded\n[model recorded]\ndialect = replay\nurl = {recording}\n")
-        s = Service(str(Path(self.out, data)), conf, closed)
+        s = Service(str(Path(self.out, data)), conf, *settings, closed=closed, **env)
         self.addCleanup(lambda: s.p.poll() is None and s.kill())
         return s
 
@@ -165,6 +170,38 @@ class Conversations(Case):
         again.send(id="2", text="hello")
         again.answer()
         again.end()
+
+    def test_it_tells_who_watches_how_it_is(self) -> None:
+        """systemd by datagrams, a monitor by HTTP."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd, socket.socket() as taken:
+            systemd.bind(str(Path(self.out, "notify")))
+            systemd.settimeout(60)
+            taken.bind(("127.0.0.1", 0))
+            port = taken.getsockname()[1]
+            taken.close()
+            s = self.service(call("print(1)"), {"text": "ok"}, settings=(f"status.listen=127.0.0.1:{port}",), NOTIFY_SOCKET=str(Path(self.out, "notify")))
+            self.assertEqual(systemd.recv(200), b"READY=1\nSTATUS=answering")
+            self.assertEqual(self.get(port, "/health"), (200, '{"live":true,"ready":true}\n'))
+            s.send(id="1", text="a-secret-word")
+            s.answer()
+            status, text = self.get(port, "/metrics")
+            self.assertEqual(status, 200)
+            for line in ('sandbook_turns_total{status="answered"} 1', 'sandbook_cells_total{verdict="ok"} 1', 'sandbook_chat_events_total{platform="local"} 1', "sandbook_sessions 1"):
+                self.assertIn(f"\n{line}\n", text)
+            for word in ("a-secret-word", "@ann", self.out):
+                self.assertNotIn(word, text)
+            s.p.send_signal(signal.SIGTERM)
+            self.assertEqual(systemd.recv(200), b"STOPPING=1\nSTATUS=writing down variables")
+            s.end()
+            self.assertEqual(s.p.returncode, 0)
+
+    @staticmethod
+    def get(port: int, path: str) -> tuple[int, str]:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as refusal:
+            return refusal.code, refusal.read().decode()
 
     @staticmethod
     def is_stray(process: Path) -> bool:

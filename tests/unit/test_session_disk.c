@@ -1,8 +1,9 @@
-/* A disk that is full, at every byte of the way: what a person asks is answered once there is room, or they are told.
+/* A disk that is full, at every page of the way: what a person asks is answered once there is room, or they are told.
  *
  * Each round has so many KiB left, from none on to where the whole way fits, so that every write on it is once the one that fails. */
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include "core_world.h"
 
 enum {
@@ -116,6 +117,46 @@ static void one_round(int left_kib)
     world_close(&w);
 }
 
+/* ---- descriptors ---- */
+
+static rlim_t lowest_free(void)
+{
+    const int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    (void)close(fd);
+    return (rlim_t)fd;
+}
+
+static void round_of_descriptors(rlim_t spare)
+{
+    struct world w;
+    struct rlimit was, few;
+    world_open(&w, "", "{\"stdout\":\"1\",\"files\":[{\"path\":\"out.txt\",\"content\":\"made\"}]}\n");
+    world_start(&w, CALL("x = 1") SAY("done") SAY("again") SAY("again"));
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+    few =
+        (struct rlimit){ lowest_free() + 1 + spare, was.rlim_max }; /* one is the platform's: the file that it brings */
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    const int taken = bring(&w);
+    world_run(&w, 3000);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+    if (taken == 0 && told(&w, "question") == 0)
+        fail_msg("%d descriptors: nobody was told anything", (int)spare);
+    world_run(&w, 120000);
+    assert_int_equal(world_event(&w, &(struct chat_event){ .id = "next", .text = "and now?", .direct = true }), 0);
+    world_run(&w, 3000);
+    if (answers_to(&w, "next") != 1)
+        fail_msg("%d descriptors: the next question was not answered", (int)spare);
+    world_close(&w);
+}
+
+static void descriptors_that_run_out_are_told_and_got_over(void **state)
+{
+    (void)state;
+    for (rlim_t spare = 0; spare < 8; spare++)
+        round_of_descriptors(spare);
+}
+
 static void a_full_disk_is_told_and_what_was_asked_is_answered_when_there_is_room(void **state)
 {
     (void)state;
@@ -132,6 +173,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_disk_is_told_and_what_was_asked_is_answered_when_there_is_room),
+        cmocka_unit_test(descriptors_that_run_out_are_told_and_got_over),
     };
     return cmocka_run_group_tests_name("session_disk", tests, NULL, NULL);
 }

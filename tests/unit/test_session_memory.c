@@ -193,6 +193,25 @@ static void old_conversations_go_and_the_others_stay(void **state)
     world_close(&w);
 }
 
+static void age_is_looked_at_once_an_hour_and_spares_who_is_busy(void **state)
+{
+    struct world w;
+    (void)state;
+    world_open(&w, "", "{\"hang\":true}\n");
+    w.keep_state = true;
+    w.conf.forget_after_ms = 1; /* everything is old */
+    world_start(&w, SAY("done with " NEEDLE) CALL("while True: pass"));
+    assert_int_equal(world_event(&w, &(struct chat_event){ .room = "a", .text = NEEDLE, .direct = true }), 0);
+    world_run(&w, 100);
+    assert_int_equal(world_event(&w, &(struct chat_event){ .room = "b", .text = "busy-with-it", .direct = true }), 0);
+    world_run(&w, 3500000);
+    assert_int_equal(found(&w, NEEDLE), 1);
+    world_run(&w, 200000);
+    assert_int_equal(found(&w, NEEDLE), 0);
+    assert_int_equal(found(&w, "busy-with-it"), 1);
+    world_close(&w);
+}
+
 /* ---- in memory ---- */
 
 static void say_in(struct world *w, size_t room, const char *text)
@@ -382,6 +401,7 @@ int main(void)
         cmocka_unit_test(a_forget_that_a_restart_cut_is_done_by_the_next_life),
         cmocka_unit_test(an_answer_that_could_not_be_posted_is_forgotten_too),
         cmocka_unit_test(old_conversations_go_and_the_others_stay),
+        cmocka_unit_test(age_is_looked_at_once_an_hour_and_spares_who_is_busy),
         cmocka_unit_test(many_conversations_leave_memory_and_come_back),
         cmocka_unit_test(a_choice_of_model_outlives_memory_and_program),
         cmocka_unit_test(an_edit_finds_its_conversation_after_it_left_memory),

@@ -164,7 +164,7 @@ static void what_waited_runs_after_a_restart(void **state)
     world_close(&w);
 }
 
-static void what_waited_for_days_is_dropped(void **state)
+static void what_waited_for_days_is_told_and_not_run(void **state)
 {
     struct world w;
     (void)state;
@@ -175,9 +175,38 @@ static void what_waited_for_days_is_dropped(void **state)
     assert_int_equal(world_event(&w, &(struct chat_event){ .text = "b", .direct = true, .sent_ms = old }), 0);
     world_run(&w, 500);
     world_stop(&w);
-    world_start(&w, SAY("2"));
-    world_run(&w, 500);
-    assert_int_equal(world_count(&w, CHAT_ANSWER), 0);
+    for (int life = 0; life < 2; life++) {
+        world_start(&w, SAY("2"));
+        world_run(&w, 500);
+        assert_int_equal(world_count(&w, CHAT_ANSWER), 0);
+        assert_int_equal(world_count(&w, CHAT_NOTICE), 2); /* once each */
+        assert_says(world_posted(&w, CHAT_NOTICE, 0)->markdown, "away for more than a day");
+        world_stop(&w);
+    }
+    world_close(&w);
+}
+
+static void nothing(void *ud)
+{
+    (void)ud;
+}
+
+/* What a status line says is not true any more; the next life tells what became of it. */
+static void status_lines_go_when_the_service_ends(void **state)
+{
+    struct world w;
+    (void)state;
+    world_open(&w, "", "{\"hang\":true}\n");
+    w.keep_state = true;
+    world_start(&w, CALL("while True: pass"));
+    world_say(&w, "a");
+    world_say(&w, "b");
+    world_run(&w, 4000);
+    session_hub_rest(w.hub, nothing, NULL);
+    world_run(&w, 10000);
+    const size_t n = world_count(&w, CHAT_STATUS);
+    for (size_t i = n - 2; i < n; i++)
+        assert_string_equal(world_posted(&w, CHAT_STATUS, i)->markdown, "");
     world_close(&w);
 }
 
@@ -274,7 +303,8 @@ int main(void)
         cmocka_unit_test(an_answer_that_was_not_delivered_is_delivered_by_the_next_life),
         cmocka_unit_test(a_turn_cut_by_a_restart_is_told_once_and_not_run_again),
         cmocka_unit_test(what_waited_runs_after_a_restart),
-        cmocka_unit_test(what_waited_for_days_is_dropped),
+        cmocka_unit_test(what_waited_for_days_is_told_and_not_run),
+        cmocka_unit_test(status_lines_go_when_the_service_ends),
         cmocka_unit_test(files_and_history_survive_a_restart),
         cmocka_unit_test(the_hub_can_go_at_any_moment),
         cmocka_unit_test(stopping_at_any_moment_gives_one_answer),

@@ -8,7 +8,7 @@ enum {
     BLOCKS_MAX = 45,      /* 50 */
     TEXT_PART_MAX = 3700, /* bytes of a text-only message; above 4,000 characters Slack splits it anywhere */
     NOTIFY_MAX = 300,
-    RECEIPT_BYTES = 600, /* an escaped character has up to five; Slack takes 3,000 */
+    RECEIPT_BYTES = 600,      /* an escaped character has up to five; Slack takes 3,000 */
     RECEIPT_TEXT_BYTES = 160, /* the same on the rung without blocks, where it counts into the 4,000 */
     URL_BYTES = 3000,
     INDENT_MAX = 5,

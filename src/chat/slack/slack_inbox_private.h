@@ -63,7 +63,7 @@ struct slack_inbox {
     loop_timer purge_timer;
     struct asked {
         char *thread, *title, *user; /* NULL: free */
-    } asked[SLACK_ASKED_MAX]; /* a ring */
+    } asked[SLACK_ASKED_MAX];        /* a ring */
     size_t asked_at;
 };
 

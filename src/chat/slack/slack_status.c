@@ -9,7 +9,7 @@
 
 enum {
     BETWEEN_MS = 3000,
-    LATCH_MS = 3600000, /* a feature that a workspace has not is tried again after that */
+    LATCH_MS = 3600000,  /* a feature that a workspace has not is tried again after that */
     REFRESH_MS = 90000,  /* Slack forgets a status after two minutes, */
     SESSION_MS = 600000, /* and after an hour that a session is at work */
     WORDS_BYTES = 200,

@@ -261,7 +261,8 @@ static void keep_installs(struct slack_teams *t)
         return;
     t->unkept = write_installs(t, &e) < 0;
     if (t->unkept)
-        log_error("slack_token_not_kept", KV_S("meaning", "a restart now would end with a token that is void"), KV_E(&e));
+        log_error("slack_token_not_kept", KV_S("meaning", "a restart now would end with a token that is void"),
+                  KV_E(&e));
 }
 
 static void check_renewals(void *ud)
