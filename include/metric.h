@@ -18,6 +18,8 @@
     X(EVENTS,          "sandbook_chat_events_total",     COUNTER, "platform", "messages and the like that a platform reported") \
     X(CHAT_LAG,        "sandbook_chat_lag_seconds",      SUMMARY, "platform", "from when a message was sent, by the platform's clock, to when it came here") \
     X(POSTS_FAILED,    "sandbook_posts_failed_total",    COUNTER, "platform", "tries to post an answer that did not succeed") \
+    X(LINKS,           "sandbook_links",                 GAUGE,   "platform", "connections by which a platform's events come") \
+    X(FEEDBACK,        "sandbook_feedback_total",        COUNTER, "value",    "what people think of answers, by button: good, bad") \
     X(CHECKPOINTS,     "sandbook_checkpoints_total",     COUNTER, "outcome",  "variables written down: made, given_up, failed") \
     X(LOG_LINES,       "sandbook_log_lines_total",       COUNTER, "level",    "lines of the log, whether written or not") \
     X(SESSIONS,        "sandbook_sessions",              GAUGE,   "",         "conversations in memory") \

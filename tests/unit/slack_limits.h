@@ -75,7 +75,8 @@ static inline const char *buttons_fault(const struct json *b)
     for (size_t i = 0; i < countof(names); i++) {
         const struct json *button = json_get(e, names[i]);
         const char *label = json_str_or(button, "accessibility_label", "");
-        if (!*json_str_or(button, "value", "") || !*json_str_or(json_get(button, "text"), "text", "") || strlen(label) > 75)
+        if (!*json_str_or(button, "value", "") || !*json_str_or(json_get(button, "text"), "text", "") ||
+            strlen(label) > 75)
             return "a button";
     }
     return NULL;

@@ -25,7 +25,8 @@ struct slack_team {
     int64_t expires_ms;
     char *user, *bot, *app, *name; /* U, B and A ids from auth.test; how the bot is called */
     bool ready, gone, renewing;
-    int64_t no_agent_until_ms, no_status_until_ms, no_stream_until_ms; /* features that this workspace refused: not tried before */
+    int64_t no_agent_until_ms, no_status_until_ms,
+        no_stream_until_ms; /* features that this workspace refused: not tried before */
 };
 
 struct slack_reply {

@@ -33,8 +33,8 @@ struct slack_layout {
 };
 
 #define SLACK_FEEDBACK_ACTION "feedback"
-#define SLACK_FEEDBACK_GOOD "good"
-#define SLACK_FEEDBACK_BAD "bad"
+#define SLACK_FEEDBACK_GOOD   "good"
+#define SLACK_FEEDBACK_BAD    "bad"
 
 enum { SLACK_MESSAGES_MAX = 4 }; /* more for one answer: it goes as a file */
 

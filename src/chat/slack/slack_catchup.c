@@ -145,7 +145,8 @@ static struct json *outer(const struct slack_team *team, const char *workspace)
 
 /* As the event would have come. History does not say whether a channel is shared: it is taken for one that is, so that people of other
  * organisations stay what they are. */
-static char *payload_of(const struct slack_team *team, const struct spot *s, const char *channel, const struct json *message)
+static char *payload_of(const struct slack_team *team, const struct spot *s, const char *channel,
+                        const struct json *message)
 {
     AUTO(str_clear) struct str text = STR_INIT(EVENT_MAX);
     autofree char *workspace = xstrndup(s->room, strcspn(s->room, "/"));
@@ -161,7 +162,8 @@ static char *payload_of(const struct slack_team *team, const struct spot *s, con
 }
 
 /* Oldest first, whatever order they come in. */
-static void keep_page(struct slack_catchup *c, const struct slack_team *team, const char *channel, const struct json *page)
+static void keep_page(struct slack_catchup *c, const struct slack_team *team, const char *channel,
+                      const struct json *page)
 {
     const struct spot *s = &c->spots[c->at];
     struct err e = { 0 };
@@ -217,10 +219,9 @@ static bool ask(struct slack_catchup *c, const char *cursor)
     slack_form_add(&form, "oldest", oldest);
     slack_form_add_int(&form, "limit", PAGE);
     slack_form_add(&form, "cursor", cursor);
-    const struct slack_request r = { .method = s->root ? "conversations.replies" : "conversations.history",
-                                     .team = team,
-                                     .form = &form,
-                                     .tries = 3 };
+    const struct slack_request r = {
+        .method = s->root ? "conversations.replies" : "conversations.history", .team = team, .form = &form, .tries = 3
+    };
     c->call = slack_api_start(c->api, &r, on_page, c);
     return true;
 }
@@ -242,7 +243,8 @@ static void catch_up(struct slack_catchup *c, int64_t since_ms)
 {
     const int64_t now = time_unix_ms(), oldest = now - c->conf->slack_catch_up_ms;
     log_warn("slack_was_deaf", KV_I("deaf_ms", now - since_ms),
-             KV_S("meaning", "Slack repeats an event for five minutes; what it gave up on is looked for in the conversations"));
+             KV_S("meaning",
+                  "Slack repeats an event for five minutes; what it gave up on is looked for in the conversations"));
     if (!c->conf->slack_catch_up_ms || c->from_ms)
         return;
     c->from_ms = since_ms > oldest ? since_ms : oldest;

@@ -87,7 +87,8 @@ const char *slack_fetch_label(const struct json *file)
 
 char *slack_fetch_name(const char *name)
 {
-    AUTO(str_clear) struct str clean = STR_INIT(16384); /* as much as the scrubbed one: what is cut there may end within a character */
+    AUTO(str_clear)
+    struct str clean = STR_INIT(16384); /* as much as the scrubbed one: what is cut there may end within a character */
     const char *slash = strrchr(name, '/'), *back = strrchr(name, '\\');
     const char *base = slash && (!back || slash > back) ? slash + 1 : back ? back + 1 : name;
     AUTO(str_clear) struct str scrubbed = STR_INIT(16384);

@@ -11,6 +11,7 @@
 #include <sys/random.h>
 #include "log.h"
 #include "loop.h"
+#include "metric.h"
 #include "ws.h"
 
 enum {
@@ -87,8 +88,14 @@ static void drop(struct link *k)
     free(k);
 }
 
+static void count_ready(const struct slack_links *s)
+{
+    metric_set(METRIC_LINKS, "slack", (int64_t)count(s, LINK_READY, LINK_READY));
+}
+
 static void tell_offline(struct slack_links *s)
 {
+    count_ready(s);
     if (!s->online || slack_links_online(s))
         return;
     s->online = false;
@@ -99,6 +106,7 @@ static void tell_offline(struct slack_links *s)
 
 static void tell_online(struct slack_links *s)
 {
+    count_ready(s);
     if (s->online)
         return;
     const int64_t deaf = s->offline_ms ? loop_now_ms(s->c.loop) - s->offline_ms : 0;

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "json.h"
 #include "log.h"
+#include "metric.h"
 #include "slack_blocks.h"
 
 enum { HOUR_MS = 3600 * 1000, DAY_MS = 24 * HOUR_MS };
@@ -183,6 +184,7 @@ void slack_side_action(struct slack_side *s, const struct json *payload)
         log_warn("slack_feedback_not_kept", KV_S("answer", answer), KV_E(&e));
         return;
     }
+    metric_count(METRIC_FEEDBACK, j.value, 1);
     log_info("slack_feedback", KV_S("answer", answer), KV_S("value", j.value));
     whisper(s, j.team, j.channel, j.root, j.user,
             strcmp(j.value, SLACK_FEEDBACK_GOOD) == 0

@@ -16,7 +16,6 @@ enum {
     ROW_MAX = 4096,
 };
 
-
 /* ---- rows ---- */
 
 void status_keep(const struct slack_status *s)

@@ -176,10 +176,8 @@ void stream_begin(struct slack_status *s)
     slack_form_add_json(&form, "chunks", chunks);
     status_keep(s);
     status_changed(s, xstrdup(s->wanted));
-    const struct slack_request r = { .method = "chat.startStream",
-                                     .team = s->place.team,
-                                     .channel = s->place.channel,
-                                     .form = &form,
-                                     .tries = 2 };
+    const struct slack_request r = {
+        .method = "chat.startStream", .team = s->place.team, .channel = s->place.channel, .form = &form, .tries = 2
+    };
     s->call = slack_api_start(s->o->c.api, &r, on_begun, s);
 }

@@ -102,6 +102,8 @@ def handler(fake: FakeSlack) -> type:
                 fake.changed.notify_all()
             if fault:
                 time.sleep(fault["delay"])
+                if fault.get("hold"):
+                    fault["hold"].wait(60)
                 if fault["cut"]:
                     self.close_connection = True
                     return
@@ -120,11 +122,17 @@ def handler(fake: FakeSlack) -> type:
                 raw = raw.split(boundary)[1].split(b"\r\n\r\n", 1)[1].rsplit(b"\r\n", 1)[0]
             with fake.changed:
                 fault = fake.faults.get("upload", []) and fake.faults["upload"].pop(0)
-                if fid not in fake.files or fault:
+                held = fault and fault.get("hold")
+                if fid not in fake.files or (fault and not held):
                     self.answer(500, b"no")
                     return
+                fake.calls.append({"method": "upload", "args": {"file": fid}, "at": time.monotonic(), "token": None, "failed": bool(held)})
                 fake.bytes[fid] = raw
                 fake.changed.notify_all()
+            if held:
+                held.wait(60)
+                self.close_connection = True
+                return
             self.answer(200, f"OK - {len(raw)}".encode(), "text/plain")
 
         def download(self) -> None:
