@@ -55,9 +55,8 @@ def peers() -> Path | None:
 def build_go(folder: Path) -> None:
     for path in GO:
         shutil.copy(path, folder)
-    env = os.environ | {"GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly -buildvcs=false", "GOCACHE": str(folder / "cache")}
+    env = os.environ | {"GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly -buildvcs=false"}
     subprocess.run(["go", "build", "-o", "bot", "."], cwd=folder, check=True, env=env, stdout=sys.stderr)
-    shutil.rmtree(folder / "cache", ignore_errors=True)
 
 
 def slack_go() -> Path | None:

@@ -162,6 +162,16 @@ class Conversations(Case):
         self.quiet()
         self.assertEqual(len(self.answers("C2", ts)), 1)
 
+    def test_buttons_by_http_are_kept_when_signed(self) -> None:
+        s = self.slack
+        root = self.engaged()
+        m = self.answer("C1", root, "here")
+        pressed = s.pressed("U1", m, "C1", "good")
+        self.assertEqual(s.post_event(self.events, pressed, form=True, secret="wrong"), 401)
+        self.assertEqual(s.post_event(self.events, pressed, form=True), 200)
+        s.until(lambda: s.asides, what="thanks")
+        self.assertEqual([(a["user"], a["thread_ts"]) for a in s.asides], [("U1", root)])
+
     def test_buttons_and_commands_are_acknowledged(self) -> None:
         s = self.slack
         eid = s.send_once("slash_commands", {"command": "/x"})

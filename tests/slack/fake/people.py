@@ -5,6 +5,7 @@ import json
 import secrets
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
 from .files import Files
@@ -64,11 +65,13 @@ class People(Files):
     def stop_session(self, user: str, channel: str, thread: str) -> None:
         self.emit({"type": "agent_session_stopped", "user": user, "channel": channel, "thread_ts": thread, "streaming_message_ts": [], "event_ts": self.ts()})
 
-    def post_event(self, url: str, payload: dict, when: int | None = None, secret: str | None = None) -> int:
+    def post_event(self, url: str, payload: dict, when: int | None = None, secret: str | None = None, form: bool = False) -> int:
         """The Events API: one signed request to the app; its status."""
         body, stamp = json.dumps(payload).encode(), str(when or int(time.time()))
+        kind = "application/x-www-form-urlencoded" if form else "application/json"
+        body = urllib.parse.urlencode({"payload": body}).encode() if form else body
         mac = hmac.new((secret or self.signing_secret).encode(), b"v0:" + stamp.encode() + b":" + body, hashlib.sha256).hexdigest()
-        req = urllib.request.Request(url, body, {"Content-Type": "application/json", "X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": f"v0={mac}"})
+        req = urllib.request.Request(url, body, {"Content-Type": kind, "X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": f"v0={mac}"})
         try:
             with urllib.request.urlopen(req, timeout=10) as r:
                 self.last_body = r.read().decode()
@@ -78,11 +81,13 @@ class People(Files):
 
     def press(self, user: str, m: dict, channel: str, value: str, home: str = "T1", other: dict | None = None) -> str:
         """One of the two buttons under an answer; the id of the envelope. Slack sends these once, and shows an error when nobody acknowledges."""
+        return self.send_once("interactive", self.pressed(user, m, channel, value, home) | (other or {}))
+
+    def pressed(self, user: str, m: dict, channel: str, value: str, home: str = "T1") -> dict:
         buttons = next(e for b in m["blocks"] if b["type"] == "context_actions" for e in b["elements"])
         pressed = next(buttons[x] for x in ("positive_button", "negative_button") if buttons[x]["value"] == value)
-        payload = {
+        return {
             "type": "block_actions", "team": {"id": "T1", "domain": "fake"}, "user": {"id": user, "team_id": home}, "api_app_id": "AAPP", "channel": {"id": channel, "name": "x"}, "is_enterprise_install": False, "enterprise": None,
             "container": {"type": "message", "message_ts": m["ts"], "channel_id": channel, "thread_ts": m.get("thread_ts"), "is_ephemeral": False}, "message": m, "trigger_id": "1.2.x", "response_url": f"{self.url}/response",
             "actions": [{"type": "feedback_buttons", "action_id": buttons["action_id"], "block_id": "b1", "value": pressed["value"], "text": pressed["text"], "action_ts": self.ts()}],
-        } | (other or {})
-        return self.send_once("interactive", payload)
+        }
