@@ -218,11 +218,25 @@ int box_files_fd(const struct box_session *s)
     return s->upper_fd >= 0 ? s->upper_fd : s->data_fd;
 }
 
+static void look(const struct box_session *s, struct box_listing *now)
+{
+    box_session_mend_folder(s);
+    box_list(now, box_files_fd(s), s->upper_fd >= 0 ? BOX_LIST_UPPER : 0);
+}
+
+bool box_answer_files_changed(const struct box_session *s)
+{
+    struct box_listing now = { 0 };
+    look(s, &now);
+    bool same = !*s->missing && box_listing_is(&s->files, &now);
+    box_listing_clear(&now);
+    return !same;
+}
+
 void box_answer_files(struct box_session *s, bool send)
 {
     struct box_listing now = { 0 };
-    box_session_mend_folder(s);
-    box_list(&now, box_files_fd(s), s->upper_fd >= 0 ? BOX_LIST_UPPER : 0);
+    look(s, &now);
     if (send && !s->check)
         tell_changes(s, &now);
     box_listing_clear(&s->files);

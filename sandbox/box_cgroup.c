@@ -24,7 +24,7 @@ enum {
     CPU_PERIOD_US = 100000,
     PRIMER_STEP_MS = 4,
     PRIMER_STEPS = 25,
-    PRIMED_MS = 3, /* since its last move was through */
+    PRIMED_MS = 3,         /* since its last move was through */
     FREEZE_TRIES = 40,     /* of 100 us, and growing */
     INIT_BYTES = 32 << 20, /* what the session's group may hold beyond run: init, page tables of what starts */
 };
@@ -304,14 +304,14 @@ void box_cgroups_close(struct box_cgroups *c)
 
 enum place { WHOLE, INIT, RUN, PARKED, PLACES };
 
-/* v1 needs no leaf for init, none where all of the session is limited as one, and copies count for nothing but memory.
- * Fewer groups are less memory. */
+/* v1 needs no leaf for init, and copies count for nothing but memory. Fewer groups are less memory. What runs has a share of the
+ * processor of its own, so that a copy wakes although hundreds are dying. */
 static const char *below_of(const struct box_group *g, enum box_cgroup_part part, enum place place)
 {
     bool v2 = g->all->kind == BOX_CGROUP_V2;
     switch (place) {
     case INIT: return v2 ? "/init" : "";
-    case RUN: return v2 || part != BOX_CG_CPU ? "/run" : "";
+    case RUN: return "/run";
     case PARKED: return v2 || (part != BOX_CG_CPU && part != BOX_CG_PIDS) ? "/parked" : "";
     case WHOLE:
     case PLACES: break;
@@ -454,6 +454,18 @@ bool box_group_is_empty(const struct box_group *g)
     return text && box_cgroup_value(text, "populated", 1) == 0;
 }
 
+bool box_group_each(const struct box_group *g, void (*fn)(void *ud, const char *pid), void *ud)
+{
+    autofree char *dir = folder(g, BOX_CG_PIDS, RUN);
+    autofree char *text = dir ? get(dir, "cgroup.procs") : NULL;
+    char *rest = NULL;
+    if (!text || !*text)
+        return false;
+    for (char *pid = strtok_r(text, "\n", &rest); pid; pid = strtok_r(NULL, "\n", &rest))
+        fn(ud, pid);
+    return true;
+}
+
 /* ---- freezing ---- */
 
 /* The hierarchy that can freeze; BOX_CG_PARTS: there is none. */
@@ -575,13 +587,10 @@ struct box_usage box_group_usage(const struct box_group *g)
         return u;
     bool v1 = g->all->kind == BOX_CGROUP_V1;
     autofree char *all = folder(g, BOX_CG_MEMORY, WHOLE);
-    autofree char *pids = folder(g, BOX_CG_PIDS, RUN);
     autofree char *in_run = get(run, v1 ? "memory.oom_control" : "memory.events");
     autofree char *in_all = get(all, v1 ? "memory.oom_control" : "memory.events.local");
-    autofree char *refused = get(pids, "pids.events");
     u.peak_bytes = get_number(run, v1 ? "memory.max_usage_in_bytes" : "memory.peak");
     u.oom_kills = box_cgroup_value(in_run, "oom_kill", 0) + box_cgroup_value(in_all, "oom_kill", 0);
-    u.pids_refused = box_cgroup_value(refused, "max", 0);
     return u;
 }
 

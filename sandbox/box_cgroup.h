@@ -46,9 +46,8 @@ struct box_group {
     uint32_t cpu_pct; /* 0: no limit */
 };
 struct box_usage {
-    int64_t peak_bytes;   /* -1: not known */
-    int64_t oom_kills;    /* since the group was made */
-    int64_t pids_refused; /* forks refused, since the group was made */
+    int64_t peak_bytes; /* -1: not known */
+    int64_t oom_kills;  /* since the group was made */
 };
 
 /* With kind NONE a group that does nothing. */
@@ -66,6 +65,8 @@ bool box_group_can_kill(const struct box_group *g);
 bool box_group_is_empty(const struct box_group *g);
 /* Stop or go on with all of run. Waits a few milliseconds at most for it to stand still; false: it does not. */
 bool box_group_freeze(const struct box_group *g, bool frozen);
+/* Each process of run, as the kernel lists them; false: there is no list. */
+must_check bool box_group_each(const struct box_group *g, void (*fn)(void *ud, const char *pid), void *ud);
 /* A copy, into a group of its own, which stands still from then on where the kernel can do that. Verified: it is there. */
 must_check int box_group_park(const struct box_group *g, uint32_t number, pid_t pid, struct err *e);
 /* Let it go on, or stand still again; does not wait for that. */

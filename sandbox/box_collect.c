@@ -269,13 +269,26 @@ void box_listing_know(struct box_listing *l, int data_fd, const char *path)
 
 /* ---- comparing ---- */
 
+static bool is_same(const struct box_entry *a, const struct box_entry *b)
+{
+    return a->kind == b->kind && a->ino == b->ino && a->bytes == b->bytes && a->mtime_ns == b->mtime_ns &&
+           a->ctime_ns == b->ctime_ns && strcmp(a->path, b->path) == 0;
+}
+
+bool box_listing_is(const struct box_listing *before, const struct box_listing *now)
+{
+    bool same = before->n == now->n && !before->cut && !now->cut;
+    for (size_t i = 0; same && i < now->n; i++)
+        same = is_same(&before->v[i], &now->v[i]);
+    return same;
+}
+
 static bool is_new(const struct box_listing *before, const struct box_entry *x)
 {
     const struct box_entry *old = find(before, x->path, x->kind);
     if (old && x->kind == BOX_IS_GONE) /* whiteouts share an inode: its times say nothing */
         return false;
-    return !old || old->ino != x->ino || old->bytes != x->bytes || old->mtime_ns != x->mtime_ns ||
-           old->ctime_ns != x->ctime_ns;
+    return !old || !is_same(old, x);
 }
 
 /* A file that is not there any more, unless a whiteout in its place says so already. */

@@ -55,6 +55,8 @@ void box_listing_know(struct box_listing *l, int data_fd, const char *path);
  * below it), then files that are new or have other content, then what is refused for the first time. Borrowed. */
 void box_compare(const struct box_listing *before, const struct box_listing *now,
                  void (*change)(void *ud, const struct box_entry *x), void *ud);
+/* Would nothing be told? */
+bool box_listing_is(const struct box_listing *before, const struct box_listing *now);
 /* Open for reading; -1: gone, no regular file any more, or not ours to read. *bytes is the size now. */
 int box_entry_open(int data_fd, const char *path, uint64_t *bytes);
 

@@ -87,16 +87,27 @@ size_t box_copies_inner(const struct box_session *s, uint32_t *out, size_t max)
     return n;
 }
 
-void box_copies_hunt(const struct box_session *s, int64_t since_us, bool orphans)
+static struct box_spared spared(const struct box_session *s, pid_t pids[BOX_COPIES_MAX])
+{
+    struct box_spared all = { .init = s->init_pid, .head = s->head.pid, .copies = pids };
+    for (const struct box_copy *c = s->copies; c && all.copy_n < BOX_COPIES_MAX; c = c->next)
+        pids[all.copy_n++] = c->pid;
+    return all;
+}
+
+void box_copies_hunt(const struct box_session *s, int64_t since_us, bool still)
 {
     pid_t pids[BOX_COPIES_MAX];
-    struct box_spared spared = { .init = s->init_pid, .head = s->head.pid, .copies = pids };
-    for (const struct box_copy *c = s->copies; c && spared.copy_n < countof(pids); c = c->next)
-        pids[spared.copy_n++] = c->pid;
-    if (orphans)
-        box_limit_kill_orphans(&spared, since_us);
-    else
-        box_limit_kill_newer(&spared, since_us);
+    const struct box_spared all = spared(s, pids);
+    box_limit_kill_newer(&all, &s->group, since_us, still);
+}
+
+/* What a copy that did not come has left. */
+static void hunt_orphans(const struct box_session *s)
+{
+    pid_t pids[BOX_COPIES_MAX];
+    const struct box_spared all = spared(s, pids);
+    box_limit_kill_orphans(&all, s->copy_us);
 }
 
 /* ---- letting go ---- */
@@ -368,7 +379,7 @@ void box_copy_head_is_back(struct box_session *s, const struct box_msg *msg)
     if (s->coming)
         return;
     if (box_now_us() - s->copy_us > (int64_t)COPY_MS * 1000) /* what it left behind came too late, or hangs */
-        box_copies_hunt(s, s->copy_us, true);
+        hunt_orphans(s);
     finish(s);
 }
 
@@ -391,7 +402,7 @@ static void late(struct box_session *s)
     log_warn("box_copy_late", KV_I("session", s->id), KV_I("cell", s->at.cell), KV_I("head_is_back", s->head_is_back));
     box_copy_give_up(s);
     if (s->head_is_back) {
-        box_copies_hunt(s, s->copy_us, true);
+        hunt_orphans(s);
         finish(s);
     } else if (first) {
         s->due_ms = time_mono_ms() + HEAD_MS;

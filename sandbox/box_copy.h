@@ -61,8 +61,8 @@ int64_t box_copies_tick(struct box_keeper *k, int64_t now_ms);
 const char *box_copy_pin(struct box_session *s, uint32_t cell, bool pinned);
 /* The pids, in the box, that a sweep has to spare. Returns their number, at most max. */
 size_t box_copies_inner(const struct box_session *s, uint32_t *out, size_t max);
-/* SIGKILL to what an interrupted cell has started since, or to what a copy that did not come has left (orphans). */
-void box_copies_hunt(const struct box_session *s, int64_t since_us, bool orphans);
+/* SIGKILL to what an interrupted cell has started since, all of which stands still or not. */
+void box_copies_hunt(const struct box_session *s, int64_t since_us, bool still);
 /* A socket pair whose first end, ours, tells who sent what. */
 must_check int box_copy_socket(int *ours, int *theirs, struct err *e);
 #endif

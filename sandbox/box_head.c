@@ -19,9 +19,9 @@ enum {
     WAKE_MS = 5000,       /* two forks of what may be gigabytes, and a probe of a library */
     CHANNEL_END_MS = 500, /* from the end of a head's channel to its own end */
     ENTER_STEP_MS = 1,
-    PRIMED_MS = 50,   /* then the move takes what it takes */
-    EMPTY_MS = 10000, /* of processes that were killed: they may hold gigabytes */
-    FRAMES_A_ROUND = 64,  /* of one head, before others get their turn */
+    PRIMED_MS = 50,      /* then the move takes what it takes */
+    EMPTY_MS = 10000,    /* of processes that were killed: they may hold gigabytes */
+    FRAMES_A_ROUND = 64, /* of one head, before others get their turn */
 };
 
 static struct box_head no_head(uint32_t generation)

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include "str.h"
 
-enum { FILE_MAX = 16 << 10, HUNT_PASSES = 8 };
+enum { FILE_MAX = 16 << 10, HUNT_PASSES = 8, HUNT_MAX = 4096 };
 
 static char *slurp(const char *path)
 {
@@ -199,7 +199,8 @@ struct hunt {
     const struct box_spared *spared;
     unsigned long long since;
     bool orphans; /* only those whose parent is init */
-    int found;
+    size_t found;
+    pid_t pids[HUNT_MAX];
 };
 
 static bool is_spared(const struct box_spared *s, pid_t pid)
@@ -210,7 +211,13 @@ static bool is_spared(const struct box_spared *s, pid_t pid)
     return pid == s->init || pid == s->head;
 }
 
-static void kill_if_newer(void *ud, const char *text)
+static void kill_found(const struct hunt *h)
+{
+    for (size_t i = 0; i < h->found; i++)
+        (void)kill(h->pids[i], SIGKILL);
+}
+
+static void note_if_newer(void *ud, const char *text)
 {
     struct hunt *h = ud;
     pid_t pid = (pid_t)strtol(text, NULL, 10);
@@ -218,23 +225,28 @@ static void kill_if_newer(void *ud, const char *text)
         return;
     if (h->orphans && stat_field(pid, STAT_PARENT) != (unsigned long long)h->spared->init)
         return;
-    h->found++;
-    (void)kill(pid, SIGKILL);
+    if (h->found < HUNT_MAX)
+        h->pids[h->found++] = pid;
+    else
+        (void)kill(pid, SIGKILL);
 }
 
-void box_limit_kill_newer(const struct box_spared *spared, int64_t since_us)
+/* The group's own list is short; without one all processes of the machine are looked at. They are killed at once when all are known:
+ * dying takes the processor that looking needs. */
+void box_limit_kill_newer(const struct box_spared *spared, const struct box_group *group, int64_t since_us, bool still)
 {
-    struct hunt h = { .spared = spared, .since = ticks_of(since_us) };
-    for (int pass = 0; pass < HUNT_PASSES; pass++) {
+    struct hunt h = { .spared = spared, .since = ticks_of(since_us), .found = 1 };
+    for (int pass = 0; h.found > 0 && pass < (still ? 1 : HUNT_PASSES); pass++) {
         h.found = 0;
-        for_members(spared->init, kill_if_newer, &h);
-        if (h.found == 0)
-            break;
+        if (!box_group_each(group, note_if_newer, &h))
+            for_members(spared->init, note_if_newer, &h);
+        kill_found(&h);
     }
 }
 
 void box_limit_kill_orphans(const struct box_spared *spared, int64_t since_us)
 {
     struct hunt h = { .spared = spared, .since = ticks_of(since_us), .orphans = true };
-    for_members(spared->init, kill_if_newer, &h);
+    for_members(spared->init, note_if_newer, &h);
+    kill_found(&h);
 }

@@ -2,6 +2,7 @@
 #ifndef BOX_LIMIT_H
 #define BOX_LIMIT_H
 #include <sys/types.h>
+#include "box_cgroup.h"
 #include "err.h"
 
 /* The kernel's own word that every lock is shut: no capability, no_new_privs, a seccomp filter. ERR_SANDBOX names what is open. */
@@ -23,8 +24,8 @@ struct box_spared {
     size_t copy_n;
 };
 /* SIGKILL to all others of a box that were started later than that (CLOCK_BOOTTIME, 10 ms exact): what an interrupted cell has
- * left. Best done while they are frozen; else some passes, until none is found. */
-void box_limit_kill_newer(const struct box_spared *spared, int64_t since_us);
+ * left. still: they are frozen, and one pass finds them; else some passes, until none is found. */
+void box_limit_kill_newer(const struct box_spared *spared, const struct box_group *group, int64_t since_us, bool still);
 /* The same for what init has adopted since: the copy that did not come, and what its hooks made. One pass. */
 void box_limit_kill_orphans(const struct box_spared *spared, int64_t since_us);
 /* /proc/meminfo, newly allocated, and a value of it; -1: it has none. */

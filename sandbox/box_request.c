@@ -190,14 +190,14 @@ void box_request_begin(struct box_session *s)
     } else if (r->type == BOX_BACK) {
         box_back_begin(s);
     } else {
-        box_group_reset_peak(&s->group);
-        r->before = box_group_usage(&s->group);
         box_session_enter(s, BOX_ST_RUN, run_due(s, time_mono_ms(), r->timeout_ms));
         if (r->type == BOX_CHECKPOINT || r->type == BOX_RESTORE)
             box_checkpoint_send(s);
         else
             box_send_text(&s->head.link, r->type, s->id, r->id, &r->body);
         box_session_stall(s, s->keeper->stalled);
+        box_group_reset_peak(&s->group); /* while the head reads what it was sent */
+        r->before = box_group_usage(&s->group);
     }
 }
 
@@ -341,12 +341,15 @@ void box_request_claimed(struct box_session *s)
     struct box_request *r = &s->request;
     s->vain = 0;
     box_request_drain(s);
-    (void)box_group_freeze(&s->group, true); /* one that does not stand still in time is still no danger: openat2 */
-    if (r->type == BOX_CELL || r->unpacks)
-        box_answer_files(s, r->type == BOX_CELL);
-    if (r->cause != BOX_CAUSE_NONE) /* interrupted: what it started goes, what earlier cells started stays */
-        box_copies_hunt(s, r->started_us, false);
-    (void)box_group_freeze(&s->group, false);
+    bool interrupted = r->cause != BOX_CAUSE_NONE, looks = r->type == BOX_CELL || r->unpacks;
+    if (interrupted || (looks && box_answer_files_changed(s))) {
+        bool still = box_group_freeze(&s->group, true); /* else it is still no danger: openat2 */
+        if (looks)
+            box_answer_files(s, r->type == BOX_CELL);
+        if (interrupted) /* what it started goes, what earlier cells started stays */
+            box_copies_hunt(s, r->started_us, still);
+        (void)box_group_freeze(&s->group, false);
+    }
     struct box_usage used = box_group_usage(&s->group);
     if (!s->check)
         box_send_text(&s->keeper->daemon, BOX_CLAIM, s->id, r->id, &s->head.claim.body);

@@ -608,8 +608,7 @@ void box_session_tick(struct box_session *s, int64_t now_ms)
 {
     if (now_ms < s->due_ms)
         return;
-    if (s->head.hung_up &&
-        (may_follow[s->state] >> BOX_ST_SWEEP & 1) && s->state != BOX_ST_WAKE) {
+    if (s->head.hung_up && (may_follow[s->state] >> BOX_ST_SWEEP & 1) && s->state != BOX_ST_WAKE) {
         box_head_broke_rule(s, "it closed its channel");
         return;
     }

@@ -253,7 +253,9 @@ void box_answer_closed(struct box_keeper *k, uint32_t session);
 void box_answer_check(struct box_keeper *k, uint32_t request, const char *why);
 /* The verdict of a request whose run is dead; why (of size n) in words. */
 const char *box_verdict(const struct box_session *s, const struct box_usage *used, int *signo, char *why, size_t n);
-/* What changed in /mnt/data since the last look; told only if send. */
+/* Has anything in /mnt/data changed since the last look? Mostly not, and then nothing has to stand still for it. */
+bool box_answer_files_changed(const struct box_session *s);
+/* What changed; told only if send. */
 void box_answer_files(struct box_session *s, bool send);
 /* Where that is looked for, and opened. */
 int box_files_fd(const struct box_session *s);
