@@ -1,4 +1,5 @@
-/* native.h - what native.c (the keeper's life) and native_box.c (a box's requests) share. Private to this adapter. */
+/* native.h - what native.c (the keeper's life), native_box.c (a box's requests) and native_message.c (what comes for them) share. Private
+ * to this adapter. */
 #ifndef NATIVE_H
 #define NATIVE_H
 #include "json.h"
@@ -116,8 +117,17 @@ void native_refit(struct box *b, int files_fd);
 void boxes_up(struct sandbox *s);
 /* The keeper is gone: boxes are lost; requests that it had, or all, end with *why. The sandbox may be stopped on return. */
 void boxes_down(struct sandbox *s, bool all, const struct err *why);
+/* Moves a waiting request forward as far as it can go now. */
+void box_go(struct box *b);
+/* The request ends, with what the keeper said or with an error; the last thing its caller does. */
+void box_end(struct box *b, const struct verdict *v);
+void box_end_with_error(struct box *b, const struct err *e);
+
+/* ---- native_message.c ---- */
 /* A message for a session; the last thing its caller does. */
 void box_message(struct sandbox *s, struct wire_msg *m);
+/* The file that is being copied is given up: what is unfinished is removed; what is finished was taken before. */
+void box_copy_end(struct box *b);
 
 /* ---- native_ask.c: requests as frames ---- */
 /* Fills type and payload of *to. ERR_DATA: never fit to be sent. */

@@ -1,4 +1,4 @@
-/* native_box.c - a box's requests: asked, followed, ended by exactly one done().
+/* native_box.c - a box's requests: asked, and ended by exactly one done(). What comes for them: native_message.c.
  *
  * A callback may ask again or close the box, so it is always the last thing that a function here does with its box: what the
  * callback is given was moved out of the box before. */
@@ -11,8 +11,7 @@
 enum {
     PATIENCE_MS = 60000, /* past the request's own limit, which the keeper enforces */
     CPU_PERCENT = 100,
-    FILE_JSON_MAX = 16 << 10,
-    DONE_ROOM = 4 << 10,
+    TERMS_JSON_MAX = 16 << 10,
     FINDINGS_MAX = 4 << 10,
 };
 
@@ -55,15 +54,9 @@ static struct request request_take(struct box *b)
     return r;
 }
 
-static void note(struct request *r, char *take_text)
-{
-    r->notes = xgrow(r->notes, &r->note_cap, r->note_n + 1, sizeof *r->notes);
-    r->notes[r->note_n++] = take_text;
-}
-
 /* ---- the end of a request ---- */
 
-static void end_with_error(struct box *b, const struct err *e)
+void box_end_with_error(struct box *b, const struct err *e)
 {
     struct request r = request_take(b);
     r.ev.done(r.ud, NULL, e);
@@ -202,12 +195,12 @@ static void end_with_reply(struct box *b, const struct verdict *v)
     request_clear(&r);
 }
 
-static void end(struct box *b, const struct verdict *v)
+void box_end(struct box *b, const struct verdict *v)
 {
     if (v->kind == VERDICT_FAILED && !goes_back(&b->r)) {
         struct err e = { 0 };
         (void)verdict_error(v, &e);
-        end_with_error(b, &e);
+        box_end_with_error(b, &e);
         return;
     }
     b->lost = b->lost && v->kind == VERDICT_FAILED;
@@ -236,28 +229,14 @@ static void box_abandon(struct box *b)
     b->life = LIFE_NONE;
 }
 
-/* What is unfinished is removed; what is finished was taken before. */
-static void copy_end(struct box *b)
-{
-    if (!b->copying)
-        return;
-    b->copying = false;
-    delivery_clear(&b->copy);
-    if (b->s->copying == b) {
-        b->s->copying = NULL;
-        loop_cancel(b->s->l, b->s->copy_timer);
-        wire_pause(b->s->wire, false);
-    }
-}
-
 static void on_late(void *ud)
 {
     struct box *b = ud;
     struct err e = { 0 };
-    copy_end(b);
+    box_copy_end(b);
     box_abandon(b);
     (void)err_set(&e, ERR_SANDBOX, "the sandbox's keeper gave no answer in time");
-    end_with_error(b, &e);
+    box_end_with_error(b, &e);
 }
 
 static void on_cancelled(void *ud)
@@ -275,7 +254,7 @@ static void on_send_failed(void *ud)
     struct box *b = ud;
     struct err e = { 0 };
     (void)err_set(&e, ERR_SANDBOX, "the sandbox's keeper does not read what it is sent");
-    end_with_error(b, &e);
+    box_end_with_error(b, &e);
 }
 
 static void request_send(struct box *b)
@@ -309,7 +288,7 @@ static void box_begin(struct box *b)
     struct err e = { 0 };
     autojson struct json *o = json_new_object();
     native_terms(o, &b->lim, b->s->copies);
-    AUTO(str_clear) struct str s = STR_INIT(FILE_JSON_MAX);
+    AUTO(str_clear) struct str s = STR_INIT(TERMS_JSON_MAX);
     json_print(&s, o);
     b->session = ++b->s->last_session;
     b->life = LIFE_OPENING;
@@ -320,8 +299,7 @@ static void box_begin(struct box *b)
         b->r.timer = loop_after(b->s->l, 0, on_send_failed, b);
 }
 
-/* Moves a waiting request forward as far as it can go now. */
-static void box_go(struct box *b)
+void box_go(struct box *b)
 {
     if (b->s->state != KEEPER_UP)
         return;
@@ -429,7 +407,7 @@ void native_close(struct box *b)
     if (!b)
         return;
     struct sandbox *s = b->s;
-    copy_end(b);
+    box_copy_end(b);
     box_abandon(b);
     struct request r = request_take(b);
     request_clear(&r);
@@ -473,189 +451,8 @@ void boxes_down(struct sandbox *s, bool all, const struct err *why)
         b->lost = b->tell_lost = b->lost || b->used;
         b->used = false;
         b->life = LIFE_NONE;
-        copy_end(b);
+        box_copy_end(b);
     }
     for (struct box *b; !s->stopped && (b = doomed(s));)
-        end_with_error(b, why);
-}
-
-/* ---- messages ---- */
-
-static void on_output(struct box *b, const struct wire_msg *m)
-{
-    int stream = m->n ? m->data[0] : 0;
-    if (stream != 1 && stream != 2) {
-        keeper_broken(b->s, "output of the keeper is for no stream");
-        return;
-    }
-    struct output *o = &b->r.printed[stream - 1];
-    output_add(o, m->data + 1, m->n - 1);
-    if (!b->r.ev.output)
-        return;
-    AUTO(str_clear) struct str text = STR_INIT(3 * (m->n + sizeof o->held));
-    output_piece(o, &text, m->data + 1, m->n - 1, false);
-    if (text.len)
-        b->r.ev.output(b->r.ud, stream, str_peek(&text), text.len);
-}
-
-static void copy_done(struct box *b)
-{
-    struct request *r = &b->r;
-    for (size_t i = 0; i < r->file_n; i++)
-        if (strcmp(r->files[i].box_path, b->copy.what.box_path) == 0) {
-            delivered_clear(&r->files[i]);
-            r->files[i] = r->files[--r->file_n];
-        }
-    r->files = xgrow(r->files, &r->file_cap, r->file_n + 1, sizeof *r->files);
-    r->files[r->file_n++] = b->copy.what;
-    b->copy.what = (struct delivered){ 0 };
-    copy_end(b);
-}
-
-static void copy_failed(struct box *b, const char *path, const struct err *e)
-{
-    log_warn("file_not_delivered", KV_S("path", path), KV_E(e));
-    note(&b->r, xasprintf(CELL_NOT_KEPT "%s: %s", path, e->msg));
-    copy_end(b);
-}
-
-static void on_slice(void *ud);
-
-static void copy_go(struct box *b)
-{
-    struct err e = { 0 };
-    int rc = delivery_step(&b->copy, b->out_dir, b->r.number, &e);
-    if (rc < 0) {
-        autofree char *path = xstrdup(b->copy.what.box_path);
-        copy_failed(b, path, &e);
-    } else if (rc == 0) {
-        copy_done(b);
-    } else {
-        b->s->copying = b;
-        wire_pause(b->s->wire, true);
-        b->s->copy_timer = loop_after(b->s->l, 0, on_slice, b);
-    }
-}
-
-static void on_slice(void *ud)
-{
-    copy_go(ud);
-}
-
-static void on_file(struct box *b, struct wire_msg *m)
-{
-    struct err e = { 0 };
-    autojson struct json *o = NULL;
-    const char *path = NULL;
-    if (m->fd < 0 || json_parse(&o, m->data, m->n, FILE_JSON_MAX, &e) < 0 || json_str(o, "path", &path, &e) < 0) {
-        keeper_broken(b->s, "a file of the keeper has no path or no descriptor");
-        return;
-    }
-    if (b->r.op != BOX_OP_CELL || b->r.file_n >= BOX_ENTRIES_MAX)
-        return;
-    if (!delivery_path_ok(path)) {
-        note(&b->r, xstrdup(CELL_NOT_KEPT "a file whose name cannot be used outside of the box"));
-        return;
-    }
-    int fd = m->fd;
-    m->fd = -1;
-    b->copying = true;
-    if (delivery_begin(&b->copy, b->out_fd, path, fd, b->s->file_max_bytes, ++b->s->file_seq, &e) < 0)
-        copy_failed(b, path, &e);
-    else
-        copy_go(b);
-}
-
-/* {"path"} of BOX_GONE, {"path","why"} of BOX_KEPT_OUT; false: the keeper broke the protocol. */
-static bool path_of(struct box *b, const struct wire_msg *m, struct json **o, const char **path)
-{
-    struct err e = { 0 };
-    if (json_parse(o, m->data, m->n, FILE_JSON_MAX, &e) == 0 && json_str(*o, "path", path, &e) == 0)
-        return true;
-    keeper_broken(b->s, "a file of the keeper has no path");
-    return false;
-}
-
-static void on_gone(struct box *b, const struct wire_msg *m)
-{
-    autojson struct json *o = NULL;
-    const char *path = NULL;
-    struct request *r = &b->r;
-    if (!path_of(b, m, &o, &path) || r->op != BOX_OP_CELL || r->gone_n >= BOX_ENTRIES_MAX || !delivery_path_ok(path))
-        return;
-    r->gone = xgrow(r->gone, &r->gone_cap, r->gone_n + 1, sizeof *r->gone);
-    r->gone[r->gone_n++] = xstrdup(path);
-}
-
-static void on_kept_out(struct box *b, const struct wire_msg *m)
-{
-    autojson struct json *o = NULL;
-    const char *path = NULL;
-    if (path_of(b, m, &o, &path) && b->r.op == BOX_OP_CELL)
-        note(&b->r, xasprintf(CELL_NOT_KEPT "%s: %s", path, json_str_or(o, "why", "")));
-}
-
-static void on_claim(struct request *r, const struct wire_msg *m)
-{
-    free(r->claim);
-    r->claim = xcalloc(1, m->n + 1); /* may hold anything, NULs too */
-    memcpy(r->claim, m->data, m->n);
-    r->claim_n = m->n;
-}
-
-static void on_opened(struct box *b, const struct verdict *v)
-{
-    if (b->life != LIFE_OPENING)
-        return;
-    b->life = v->kind == VERDICT_OK ? LIFE_OPEN : LIFE_NONE;
-    if (b->life == LIFE_OPEN) {
-        box_go(b);
-        return;
-    }
-    struct err e = { 0 };
-    (void)err_set(&e, ERR_SANDBOX, "the box could not be made: %s", v->why ? v->why : "no reason given");
-    log_warn("box_not_made", KV_E(&e));
-    if (b->r.active)
-        end_with_error(b, &e);
-}
-
-static void on_done(struct box *b, const struct wire_msg *m)
-{
-    struct err e = { 0 };
-    AUTO(verdict_clear) struct verdict v = { 0 };
-    if (verdict_parse(&v, m->data, m->n, &e) < 0) {
-        keeper_broken(b->s, e.msg);
-        return;
-    }
-    if (m->request == 0)
-        on_opened(b, &v);
-    else
-        end(b, &v);
-}
-
-static struct box *box_find(const struct sandbox *s, uint32_t session)
-{
-    struct box *b = s->boxes;
-    while (b && !(b->session == session && b->life != LIFE_NONE))
-        b = b->next;
-    return b;
-}
-
-void box_message(struct sandbox *s, struct wire_msg *m)
-{
-    struct box *b = box_find(s, m->session);
-    if (!b) /* closed meanwhile */
-        return;
-    bool opening = m->type == BOX_DONE && m->request == 0;
-    if (!opening && !(b->r.active && b->r.sent && b->r.id == m->request)) /* given up meanwhile */
-        return;
-    switch (m->type) {
-    case BOX_OUTPUT: on_output(b, m); break;
-    case BOX_FILE: on_file(b, m); break;
-    case BOX_GONE: on_gone(b, m); break;
-    case BOX_KEPT_OUT: on_kept_out(b, m); break;
-    case BOX_CLAIM: on_claim(&b->r, m); break;
-    case BOX_DONE: on_done(b, m); break;
-    default: keeper_broken(s, "the keeper sent a message of an unknown type"); break;
-    }
+        box_end_with_error(b, why);
 }
