@@ -351,7 +351,7 @@ static int start_base(struct box_keeper *k, struct err *e)
     if (box_seccomp_fd(&k->bpf_fd, e) < 0)
         return -1;
     const struct box_base_how how = { .image = k->image, .support = k->support, .uid_base = k->uid_base };
-    return box_base_start(&k->base, &how, e);
+    return box_base_start(&k->base, &how, e) < 0 ? -1 : box_keeper_confine(e);
 }
 
 int box_keeper_start(struct box_keeper *k, struct err *e)

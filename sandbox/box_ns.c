@@ -23,6 +23,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include "box_fd.h"
+#include "box_seccomp.h"
 #include "box_zygote.h"
 
 enum {
@@ -316,6 +317,15 @@ void box_base_stop(struct box_base *b)
 uint32_t box_host_uid(const struct box_base *b, uint32_t slot_uid)
 {
     return b->root ? b->uid_base + slot_uid : geteuid();
+}
+
+/* Rights over what lives in the base come from having made it, not from these. */
+int box_keeper_confine(struct err *e)
+{
+    const uint64_t host = 1ULL << CAP_SETUID | 1ULL << CAP_SETGID | 1ULL << CAP_DAC_OVERRIDE | 1ULL << CAP_SYS_ADMIN;
+    if (geteuid() == 0 && keep_capabilities(host) < 0)
+        return err_sys(e, ERR_SANDBOX, errno, "capabilities of the keeper");
+    return box_seccomp_confine(e);
 }
 
 /* ---- a zygote ---- */

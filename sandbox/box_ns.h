@@ -28,6 +28,10 @@ struct box_base_how {
 must_check int box_base_start(struct box_base *b, const struct box_base_how *how, struct err *e);
 void box_base_stop(struct box_base *b); /* kills its init and with it every zygote and every box */
 
+/* Once the base is there: gives up, for good, what a keeper doesn't need to make boxes in it. Of the host's rights root keeps ids for sessions,
+ * files that others own, and mounts of its files; a plain user has none. Then the filter of box_seccomp.h. */
+must_check int box_keeper_confine(struct err *e);
+
 /* Starts an interpreter in the base. That it is ready it says itself, by BOX_HELLO on *channel, or BOX_FAILED with the
  * reason. bpf_fd, the seccomp program, is borrowed. */
 must_check int box_zygote_start(const struct box_base *b, int bpf_fd, int *pidfd, struct box_link *channel,

@@ -15,6 +15,7 @@
 #include <sched.h>
 #include <seccomp.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -311,6 +312,65 @@ int box_seccomp_compile(struct str *out, struct err *e)
     if (str_read_fd(out, tree, e) < 0)
         return err_wrap(e, "seccomp");
     return str_check(out, e);
+}
+
+/* ---- the keeper's own ---- */
+
+/* With any arguments, where a head's are looked at; sockets, ioctl, mmap, memfd_create and seccomp are filtered alike. */
+static const char keeper_freely[] = " clone prctl prlimit64 fcntl renameat2 sched_setaffinity setpriority ";
+
+static const char *const keeper_also[] = {
+    "clone prctl prlimit64 fcntl renameat2 sched_setaffinity setpriority",
+    /* namespaces and mounts */
+    "unshare setns mount umount2 pivot_root chroot sethostname",
+    /* who one is: in the children that become a box, and for files that are put */
+    "setuid setgid setreuid setregid setresuid setresgid setgroups setfsuid setfsgid capset",
+    "chown fchown lchown fchownat setxattr removexattr pidfd_send_signal",
+};
+/* openat2, and mounts by descriptor; by number as in unknown[] */
+static const int keeper_new[] = { 428, 429, 430, 431, 432, 437, 442 };
+
+static bool is_freely(const char *name)
+{
+    char word[40];
+    (void)snprintf(word, sizeof word, " %s ", name);
+    return strstr(keeper_freely, word) != NULL;
+}
+
+static int build_keeper(scmp_filter_ctx ctx, struct err *e)
+{
+    if (seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) < 0 ||
+        seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2) < 0)
+        return err_set(e, ERR_SANDBOX, "seccomp: libseccomp is too old");
+    for (size_t i = 0; i < countof(allowed); i++)
+        if (add_words(ctx, SCMP_ACT_ALLOW, allowed[i], e) < 0)
+            return -1;
+    for (size_t i = 0; i < countof(keeper_also); i++)
+        if (add_words(ctx, SCMP_ACT_ALLOW, keeper_also[i], e) < 0)
+            return -1;
+    for (size_t i = 0; i < countof(deadly); i++)
+        if (add_words(ctx, SCMP_ACT_KILL_PROCESS, deadly[i], e) < 0)
+            return -1;
+    for (size_t i = 0; i < countof(filtered); i++)
+        if (!is_freely(filtered[i].name) && add_filtered(ctx, &filtered[i], e) < 0)
+            return -1;
+    for (size_t i = 0; i < countof(keeper_new); i++) {
+        int r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, keeper_new[i], 0);
+        if (r < 0)
+            return err_sys(e, ERR_SANDBOX, -r, "seccomp: %d", keeper_new[i]);
+    }
+    return 0;
+}
+
+int box_seccomp_confine(struct err *e)
+{
+    AUTO(release) scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
+    if (!ctx)
+        return err_set(e, ERR_SANDBOX, "seccomp: no memory");
+    if (build_keeper(ctx, e) < 0)
+        return -1;
+    int r = seccomp_load(ctx);
+    return r < 0 ? err_sys(e, ERR_SANDBOX, -r, "seccomp: the keeper's own filter") : 0;
 }
 
 int box_seccomp_fd(int *out, struct err *e)

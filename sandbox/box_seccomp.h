@@ -13,4 +13,8 @@ enum { BOX_SYSCALL_LAST = 462 };
 must_check int box_seccomp_compile(struct str *out, struct err *e);
 /* The same in a sealed memfd, offset 0; the caller closes it. */
 must_check int box_seccomp_fd(int *out, struct err *e);
+
+/* The keeper's own filter, for the calling process and all that it starts: what a head may, and what boxes are made with. Takes
+ * no_new_privs. Whatever else there is, is answered ENOSYS, or deadly where it is for a head. Can't be taken back. */
+must_check int box_seccomp_confine(struct err *e);
 #endif

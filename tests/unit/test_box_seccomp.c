@@ -5,12 +5,15 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cmocka.h>
 #include "box_seccomp.h"
 
@@ -168,6 +171,87 @@ static void no_memory_that_is_the_hosts_or_shared_by_content(void **state)
         const bool refused = advice == 12 || advice == 100 || advice == 101; /* MERGEABLE, HWPOISON, SOFT_OFFLINE */
         assert_int_equal(answer_at(SYS_madvise, 2, HIGH(advice)), refused ? NO(EPERM) : ALLOW);
     }
+}
+
+/* errno of the call, or 0. */
+static int tried(long nr, long a, long b, long c)
+{
+    errno = 0;
+    return syscall(nr, a, b, c) < 0 ? errno : 0;
+}
+
+/* In a child, since there is no way back: 0, or which expectation failed. */
+static int confined(void)
+{
+    struct err e;
+    const struct {
+        long nr, a, b, c;
+        int want; /* -1: anything but ENOSYS, the filter lets it through */
+    } calls[] = {
+        { SYS_getpid, 0, 0, 0, 0 },
+        { SYS_mount, 0, 0, 0, -1 },
+        { SYS_unshare, 1 << 20, 0, 0, -1 },
+        { SYS_setns, -1, 0, 0, -1 },
+        { 437 /* openat2 */, -1, 0, 0, -1 },
+        { 430 /* fsopen */, 0, 0, 0, -1 },
+        { SYS_prctl, 38, 1, 0, -1 },
+        { SYS_prlimit64, 0, 0, 0, -1 },
+        { SYS_socket, 1, 1, 0, 0 },
+        { SYS_socket, 2, 1, 0, ENOSYS },
+        { SYS_socket, 16, 3, 0, ENOSYS },
+        { SYS_socket, 38, 5, 0, ENOSYS },
+        { SYS_socket, 40, 1, 0, ENOSYS },
+        { SYS_ptrace, 0, 0, 0, ENOSYS },
+        { SYS_process_vm_writev, 0, 0, 0, ENOSYS },
+        { SYS_perf_event_open, 0, 0, 0, ENOSYS },
+        { SYS_keyctl, 0, 0, 0, ENOSYS },
+        { SYS_open_by_handle_at, 0, 0, 0, ENOSYS },
+        { SYS_mknodat, 0, 0, 0, ENOSYS },
+        { SYS_settimeofday, 0, 0, 0, ENOSYS },
+        { SYS_splice, 0, 0, 0, ENOSYS },
+        { 323 /* userfaultfd on x86_64 */, 0, 0, 0, ARCH == AUDIT_ARCH_X86_64 ? ENOSYS : -1 },
+        { 425 /* io_uring_setup */, 0, 0, 0, ENOSYS },
+        { 435 /* clone3 */, 0, 0, 0, ENOSYS },
+        { 999, 0, 0, 0, ENOSYS },
+    };
+    if (box_seccomp_confine(&e) < 0)
+        return 100;
+    for (size_t i = 0; i < countof(calls); i++) {
+        int got = tried(calls[i].nr, calls[i].a, calls[i].b, calls[i].c);
+        if (calls[i].want < 0 ? got == ENOSYS : got != calls[i].want)
+            return (int)i + 1;
+    }
+    return 0;
+}
+
+static int status_of(int (*what)(void))
+{
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(what());
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+static int confined_and_deadly(void)
+{
+    struct err e;
+    if (box_seccomp_confine(&e) < 0)
+        return 100;
+    (void)syscall(SYS_bpf, 0, 0, 0);
+    return 0;
+}
+
+static void the_keeper_makes_boxes_and_little_else(void **state)
+{
+    (void)state;
+    const int status = status_of(confined);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    const int deadly = status_of(confined_and_deadly);
+    assert_true(WIFSIGNALED(deadly));
+    assert_int_equal(WTERMSIG(deadly), SIGSYS);
 }
 
 static void what_is_newer_than_us_is_unknown(void **state)
@@ -360,6 +444,7 @@ int main(void)
         cmocka_unit_test(everyday_calls_pass),
         cmocka_unit_test(no_whiteout_and_no_handle_of_a_peer),
         cmocka_unit_test(no_memory_that_is_the_hosts_or_shared_by_content),
+        cmocka_unit_test(the_keeper_makes_boxes_and_little_else),
         cmocka_unit_test(what_is_newer_than_us_is_unknown),
         cmocka_unit_test(calls_that_libraries_probe_are_unknown),
         cmocka_unit_test(known_and_refused),
