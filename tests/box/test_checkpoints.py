@@ -142,6 +142,151 @@ class Life(CheckpointTest):
         self.assertEqual(self.value("sorted(os.listdir('/proc/self/fd')) == fds, os.listdir('.')"), "(True, ['out'])")
 
 
+# One thing of each kind that a session promises to bring back, and what must be true of it in another box.
+PROMISED = """
+import dataclasses, enum, functools, threading
+rate = 2
+def times(x): return x * rate
+first = [1, 2]; second = first; pair = (first, {'same': first})
+def make():
+    n = 0
+    def up():
+        nonlocal n
+        n += 1
+        return n
+    def now(): return n
+    return up, now
+up, now = make(); up()
+class Base:
+    def __init__(self): self.v = 1
+    def get(self): return self.v * rate
+class Derived(Base):
+    def get(self): return super().get() + 1
+thing = Derived()
+@dataclasses.dataclass(order=True)
+class Point:
+    x: int
+    tags: list = dataclasses.field(default_factory=list)
+point = Point(3, first)
+class Colour(enum.Enum):
+    RED = 1
+    def low(self): return self.name.lower()
+red = Colour.RED; by_colour = {Colour.RED: 'r'}
+twice = lambda x, k=first: x * len(k)
+calls = []
+@functools.lru_cache
+def slow(x): calls.append(x); return x + rate
+slow(1); slow(1)
+open('f.txt', 'w').write('abcdef'); h = open('f.txt'); h.read(2)
+lock = threading.Lock()
+class Service:
+    def __init__(self): self.lock = threading.RLock(); self.log = first
+service = Service()
+"""
+TRUE = """times(5) == 10 and (rate := 3) and times(5) == 15
+second is first and pair[0] is first and pair[1]['same'] is first and point.tags is first and service.log is first
+up() == 2 and now() == 2
+thing.get() == 4 and isinstance(thing, Base) and type(thing) is Derived
+point == Point(3, [1, 2]) and Point(2) < point
+red is Colour.RED and Colour(1) is red and by_colour[red] == 'r' and red.low() == 'red'
+twice(4) == 8 and (first.append(3) or twice(4) == 12)
+slow(1) in (3, 4) and slow.cache_info().currsize == 1
+h.tell() == 2 and h.read() == 'cdef'
+lock.acquire(False) and lock.locked() and service.lock.acquire(False)"""
+
+
+@for_each_user
+class Promised(CheckpointTest):
+    def check(self):
+        for line in TRUE.splitlines():
+            with self.subTest(line):
+                self.assertEqual(self.value(line), "True")
+
+    def test_everything_that_is_promised_comes_back_from_a_checkpoint(self):
+        self.ok(PROMISED)
+        self.thawed(self.saved())
+        self.check()
+
+    def test_and_from_a_copy(self):
+        self.ok(PROMISED)
+        self.ok("rate = 100; first.clear(); up(); del Point, Colour, slow; h.close(); lock.acquire()")
+        self.assertVerdict(self.box.back(1), "ok", "rolled_back")
+        self.check()
+
+    def test_what_cannot_is_named_and_costs_nothing_else(self):
+        self.ok(PROMISED)
+        self.ok("import sqlite3, duckdb\ng = (i for i in first); db = sqlite3.connect(':memory:'); dk = duckdb.connect(); held = threading.Lock(); held.acquire()\n"
+            "t = threading.Thread(target=threading.Event().wait, daemon=True); t.start()")
+        answer, data = self.save()
+        lost = {e["name"]: e["why"] for e in answer.claim["report"]["lost"]}
+        self.assertEqual(set(lost), {"g", "db", "dk", "held", "t"}, lost)
+        self.thawed(data)
+        self.check()
+
+
+@for_each_user
+class Hostile(CheckpointTest):
+    """What is read is a program of the session's own. It runs inside its walls, ends at its limits, and leaves the next one sound."""
+
+    def after(self, *verdicts, timeout_ms=1500):
+        answer, data = self.save(budget_ms=1000, timeout_ms=3000)
+        self.assertIn(answer.verdict, ("ok", *verdicts), answer)
+        if answer.verdict == "ok":
+            thawed = self.thaw(data, timeout_ms=timeout_ms, budget_ms=1000)
+            self.assertIn(thawed.verdict, ("ok", *verdicts), thawed)
+        self.assertVerdict(self.box.reset(), "ok")
+        self.assertEqual(self.value("6 * 7"), "42")
+
+    def test_reducers_that_run_whatever_they_like(self):
+        for call in ("(os.system, ('id > ran',))", "(os._exit, (0,))", "(os.kill, (os.getpid(), 19))", "(exec, ('while True: pass',))", "(bytearray, (1 << 40,))",
+                     "(eval, ('[0] * (1 << 28)',))", "(sys.exit, ())", "(getattr, (os, 'fork'))", "(os.close, (3,))", "(os.write, (3, b'x' * 100))", "(__import__, ('nothing',))"):
+            with self.subTest(call):
+                self.ok(f"import os, sys\nclass R:\n    def __reduce__(self): return {call}\nr = R(); x = 1")
+                self.after("timeout", "crash", "limit", "oom", "failed")
+
+    def test_equality_hashing_and_names_that_fight_back(self):
+        self.ok("class E:\n    def __eq__(self, o): raise SystemExit\n    def __hash__(self): raise SystemExit\n    def __bool__(self): raise SystemExit\n"
+                "    def __getattribute__(self, n): raise SystemExit\n    def __repr__(self): raise SystemExit\n    def __len__(self): raise SystemExit\n"
+                "es = [E() for _ in range(5)]; x = 1; d = {'a': es[0], 'b': es}\nglobals()['\\ud800'] = es[0]; globals()['a b'] = es[1]")
+        self.after("crash", "limit")
+
+    def test_a_pickler_and_modules_that_were_replaced(self):
+        self.ok("import pickle, copyreg, io, sys, builtins, zlib, gc\nx = 1\ndef bad(*a, **k): raise SystemExit\n"
+                "pickle.Pickler = pickle.Unpickler = pickle.dumps = pickle.loads = copyreg.reduce_ex = copyreg.__newobj__ = io.BytesIO = bad\n"
+                "zlib.crc32 = bad; gc.get_objects = gc.get_referents = bad\nbuiltins.open = builtins.__import__ = builtins.isinstance = bad\nsys.modules['pickle'] = sys.modules['copyreg'] = None")
+        self.after("crash", "limit", "timeout", "failed")
+
+
+# Names that an interpreter, a library or a helper looks for in the working folder or at home.
+TRAPS = ("json.py", "pickle.py", "sitecustomize.py", "usercustomize.py", "numpy.py", "pandas.py", "encodings.py", "kernel.py", "openpyxl.py", "chardet.py", "charset_normalizer.py",
+         "matplotlib.py", "IPython.py", "pyarrow.py", "polars.py", "tabulate.py", "PIL.py", "zipfile.py", "csv.py", "colorsys.py", "this.py")
+CONFIG = ("matplotlibrc", ".config/matplotlib/matplotlibrc", ".matplotlib/matplotlibrc", ".ipython/profile_default/startup/00.py", ".ipython/profile_default/ipython_config.py",
+          ".pythonrc", ".pdbrc", ".duckdbrc", ".config/fontconfig/fonts.conf", "pyvenv.cfg", "python313._pth", ".local/lib/python3.13/site-packages/evil.pth",
+          ".local/lib/python3.13/site-packages/usercustomize.py", ".cache/fontconfig/x", ".jupyter/jupyter_notebook_config.py", "setup.cfg", "pyproject.toml")
+
+
+@for_each_user
+class Traps(CheckpointTest):
+    """Files that lie where the next interpreter might look for its own: none of them is run by what is ours."""
+
+    def test_no_interpreter_and_no_helper_of_ours_runs_what_lies_in_the_folder(self):
+        marked = "open('/tmp/trapped', 'a').write(__name__ + ' ')\nraise SystemExit\n"
+        self.ok(f"import os, py_compile\nfor n in {TRAPS!r} + {CONFIG!r}:\n    os.makedirs(os.path.dirname(n) or '.', exist_ok=True)\n    open(n, 'w').write({marked!r})\n"
+                f"for home in ('/tmp', '/tmp/mpl'):\n    for n in {CONFIG!r}:\n        os.makedirs(os.path.dirname(f'{{home}}/{{n}}') or '.', exist_ok=True)\n        open(f'{{home}}/{{n}}', 'w').write({marked!r})\n"
+                "os.makedirs('__pycache__', exist_ok=True)\nfor n in ('json', 'pickle', 'numpy'): py_compile.compile(f'{n}.py', cfile=f'__pycache__/{n}.cpython-313.pyc')")
+        self.assertVerdict(self.box.reset(), "ok")
+        self.ok("x = [1]; y = x")
+        self.thawed(self.saved())
+        self.assertEqual(self.value("y is x"), "True")
+        self.assertVerdict(self.box.call("vars"), "ok")
+        self.assertEqual(self.box.put("t.csv", b"a;b\n1;2,5\n").verdict, "ok")
+        self.assertVerdict(self.box.call("intake", name="t.csv"), "ok")
+        drawn = self.ok("import matplotlib.pyplot as plt\nplt.plot([1, 2]); plt.title('t'); plt.show()")
+        self.assertEqual(len(drawn.claim["figures"]), 1, drawn)
+        self.assertVerdict(self.box.cell("import os; os.abort()"), "crash", "rolled_back")
+        self.assertEqual(self.value("y is x, __import__('os').path.exists('/tmp/trapped')"), "(True, False)")
+
+
 @for_each_user
 class Trouble(CheckpointTest):
     def test_one_that_takes_too_long_is_ended_and_the_head_stays(self):

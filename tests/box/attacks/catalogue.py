@@ -8,6 +8,7 @@ A file is a kind of attack. A program begins with a line such as
 its number in specification section 4 (a letter more: others of the same kind), its name, and what is right: the words it may print,
 or after "!" the verdicts (and numbers of signals). In brackets, by spaces: a machine; "fresh", for a session of its own;
 "reset", for a new interpreter after it; "timeout=MS"; "groups", which needs control groups;
+"once": a matter of the interpreter alone, tried under one kind of keeper unless ATTACKS=all;
 "hole", for a hole that is known: the program says what it is, and is expected to fail ("hole=plain": not under root's keeper). An uncaught exception is right only when its name is among
 the words.
 """

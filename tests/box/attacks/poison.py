@@ -1,40 +1,40 @@
 # What is left lying about for whoever comes next in the same session: the kernel, its helpers, a new interpreter (section 4, 85, 95).
 # Judged as the kind "interpreter" is: a new interpreter is asked for after each, and must be sound.
-# %% 86 an audit hook that refuses everything, and can't be taken out -> !ok limit crash timeout [timeout=1500]
+# %% 86 an audit hook that refuses everything, and can't be taken out -> !ok limit crash timeout [timeout=700 once]
 def refuse(event, args): raise RuntimeError("no " + event)
 sys.addaudithook(refuse)
-# %% 86b a monitor of the interpreter that raises at every line -> !ok limit crash timeout [timeout=1500]
+# %% 86b a monitor of the interpreter that raises at every line -> !ok limit crash timeout [timeout=700 once]
 m = sys.monitoring
 m.use_tool_id(3, "mine")
 def each(*a): raise SystemExit
 for event in (m.events.PY_START, m.events.LINE, m.events.CALL): m.register_callback(3, event, each)
 m.set_events(3, m.events.PY_START | m.events.LINE | m.events.CALL)
-# %% 86c exceptions thrown into the first thread from another -> !ok limit crash timeout [timeout=1500]
+# %% 86c exceptions thrown into the first thread from another -> !ok limit crash timeout [timeout=700 once]
 def throw():
     main = threading.main_thread().ident
     while True:
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(main), ctypes.py_object(SystemExit))
         time.sleep(0.0005)
 threading.Thread(target=throw, daemon=True).start()
-# %% 86d interrupts without end between cells -> !ok limit crash timeout error [timeout=1500]
+# %% 86d interrupts without end between cells -> !ok limit crash timeout error [timeout=700 once]
 def interrupt():
     while True:
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
         time.sleep(0.0005)
 threading.Thread(target=interrupt, daemon=True).start()
-# %% 86e wake-ups of signals written into the channel -> !ok limit crash timeout [timeout=1500]
+# %% 86e wake-ups of signals written into the channel -> !ok limit crash timeout [timeout=700 once]
 os.set_blocking(3, False)
 signal.set_wakeup_fd(3, warn_on_full_buffer=False)
 signal.signal(signal.SIGALRM, lambda *a: None)
 signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
 time.sleep(0.1)
-# %% 86f dumps of the interpreter written into the channel -> !ok limit crash timeout [timeout=1500]
+# %% 86f dumps of the interpreter written into the channel -> !ok limit crash timeout [timeout=700 once]
 import faulthandler
 faulthandler.register(signal.SIGUSR1, file=3, all_threads=True)
 os.kill(os.getpid(), signal.SIGUSR1)
 faulthandler.dump_traceback_later(0.05, repeat=True, file=3)
 time.sleep(0.2)
-# %% 86g the finders of modules -> !ok limit crash timeout [timeout=1500]
+# %% 86g the finders of modules -> !ok limit crash timeout [timeout=700 once]
 class Finder:
     def __getattr__(self, name): raise SystemExit
     def find_spec(self, *a): raise SystemExit
@@ -42,13 +42,13 @@ sys.meta_path[:] = [Finder()]
 sys.path_hooks[:] = [Finder()]
 sys.path_importer_cache.clear()
 sys.path[:] = [object(), b"x", None, "/mnt/data"]
-# %% 86h modules that are something else -> !ok limit crash timeout [timeout=1500]
+# %% 86h modules that are something else -> !ok limit crash timeout [timeout=700 once]
 class Odd:
     def __getattr__(self, name): raise SystemExit
 for name in list(sys.modules):
     if name.split(".")[0] in ("json", "pickle", "copyreg", "io", "select", "random", "warnings", "linecache", "traceback", "matplotlib", "pandas", "numpy", "kernel", "gc", "ast", "stat"):
         sys.modules[name] = Odd()
-# %% 86i codecs and their handlers of errors -> !ok limit crash timeout [timeout=1500]
+# %% 86i codecs and their handlers of errors -> !ok limit crash timeout [timeout=700 once]
 import codecs
 for name in ("strict", "replace", "ignore", "backslashreplace", "surrogateescape", "surrogatepass", "xmlcharrefreplace"):
     try: codecs.register_error(name, lambda e: ("x" * (1 << 20), e.start))
@@ -56,7 +56,7 @@ for name in ("strict", "replace", "ignore", "backslashreplace", "surrogateescape
 def search(name): raise SystemExit
 codecs.register(search)
 "\ud800 text"
-# %% 86j what writes tracebacks and warnings -> !ok limit crash timeout [timeout=1500]
+# %% 86j what writes tracebacks and warnings -> !ok limit crash timeout [timeout=700 once]
 import linecache, traceback, warnings, copyreg, tokenize, inspect
 def loop(*a, **k):
     while True: pass
@@ -66,17 +66,17 @@ warnings.showwarning = warnings.formatwarning = warnings.warn = loop
 copyreg.dispatch_table.clear()
 tokenize.generate_tokens = inspect.getsource = loop
 1 / 0
-# %% 86k a handler for every exception -> !ok limit crash timeout [timeout=1500]
+# %% 86k a handler for every exception -> !ok limit crash timeout [timeout=700 once]
 def handler(shell, etype, value, tb, tb_offset=None): raise SystemExit
 get_ipython().set_custom_exc((BaseException,), handler)
 1 / 0
-# %% 86l formatters of everything -> !ok limit crash timeout [timeout=1500]
+# %% 86l formatters of everything -> !ok limit crash timeout [timeout=700 once]
 def forever(*a):
     while True: pass
 for f in get_ipython().display_formatter.formatters.values():
     for kind in (int, str, list, dict, type(None), object): f.for_type(kind, forever)
 7
-# %% 86m names that are no names -> !ok limit crash [timeout=3000]
+# %% 86m names that are no names -> !ok limit crash [timeout=3000 once]
 g = globals()
 g["\ud800"] = g["a b"] = g[""] = g["x" * (1 << 20)] = g["\u202e"] = g["\0"] = g["\n"] = 1
 try: g[7] = g[None] = g[(1, 2)] = g[b"x"] = 1
@@ -87,7 +87,7 @@ class Name(str):
     def __str__(self): raise SystemExit
     __repr__ = __format__ = startswith = __str__
 g[Name("n")] = 1
-# %% 86n variables that answer every question with a loop -> !ok limit crash timeout [timeout=2000]
+# %% 86n variables that answer every question with a loop -> !ok limit crash timeout [timeout=2000 once]
 class Meta(type):
     def __instancecheck__(cls, x): raise SystemExit
     def __subclasscheck__(cls, x): raise SystemExit
@@ -106,27 +106,27 @@ class Tar(metaclass=Meta):
     def __del__(self): raise SystemExit
 tars = [Tar() for _ in range(10)]
 tar = tars[0]
-# %% 86o results of kinds that nobody has heard of -> !ok limit crash timeout [timeout=3000]
+# %% 86o results of kinds that nobody has heard of -> !ok limit crash timeout [timeout=3000 once]
 class Bundle:
     def _repr_mimebundle_(self, **k):
         return {"text/plain": "\ud800\0\x1b[2J", "text/html": b"\xff" * 100, "a/b\r\nc: d": {"x": float("nan"), 1: 2, None: object()}, 7: 7, "application/json": [[]] * 10, "image/png": b"not", "text/latex": "$" * (1 << 20)}
 Bundle()
-# %% 86p a bundle that contains itself -> !ok limit crash timeout [timeout=3000]
+# %% 86p a bundle that contains itself -> !ok limit crash timeout [timeout=3000 once]
 class Self:
     def _repr_mimebundle_(self, **k):
         x = {}
         x["text/plain"] = x
         return x
 Self()
-# %% 86q ten thousand displays -> !ok limit timeout [timeout=8000]
+# %% 86q ten thousand displays -> !ok limit timeout [timeout=8000 once]
 from IPython.display import display, clear_output, update_display
 for i in range(10000): display(i, display_id=str(i))
-# %% 86r pictures beyond all measure -> !ok limit crash timeout oom [timeout=8000]
+# %% 86r pictures beyond all measure -> !ok limit crash timeout oom [timeout=8000 once]
 import matplotlib.pyplot as plt
 f = plt.figure(figsize=(10000, 10000), dpi=100)
 f.add_subplot().plot([1, 2])
 for _ in range(300): plt.figure(figsize=(1, 1))
-# %% 86s figures that raise and loop when they are drawn -> !ok limit crash timeout [timeout=3000]
+# %% 86s figures that raise and loop when they are drawn -> !ok limit crash timeout [timeout=3000 once]
 import matplotlib.pyplot as plt
 class F(type(plt.figure())):
     def savefig(self, *a, **k): raise SystemExit
