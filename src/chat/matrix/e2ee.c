@@ -404,7 +404,9 @@ static int start(struct chat *c, struct err *e)
 void matrix_e2ee_start(struct chat *c)
 {
     struct err e = { 0 };
-    if (strcmp(c->conf->matrix_e2ee, "off") == 0 || c->e2ee) {
+    if (c->e2ee)
+        return; /* the sync begins when it is ready: what came before would be lost */
+    if (strcmp(c->conf->matrix_e2ee, "off") == 0) {
         matrix_sync_start(c);
         return;
     }

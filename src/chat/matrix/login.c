@@ -314,6 +314,7 @@ static void on_whoami(void *ud, const struct api_answer *a)
     struct chat *c = ud;
     struct err e = a->err;
     const char *user = json_str_or(a->body, "user_id", NULL), *device = json_str_or(a->body, "device_id", NULL);
+    c->login.asking = false;
     if (e.kind == ERR_NONE && (!mx_is_user(user) || !device))
         (void)err_set(&e, ERR_CONFIG, "the server does not say which user and device the token belongs to");
     if (e.kind == ERR_NONE && user && strcmp(user, c->conf->matrix_user) != 0)
@@ -339,8 +340,12 @@ static void on_whoami(void *ud, const struct api_answer *a)
     logged_in(c);
 }
 
+/* A token that ran out is renewed while the question waits for it: that is not to be asked twice. */
 void matrix_login_whoami(struct chat *c)
 {
+    if (c->login.asking)
+        return;
+    c->login.asking = true;
     api_start(c->api, &(struct api_request){ .method = "GET", .path = "/_matrix/client/v3/account/whoami" }, on_whoami,
               c);
 }

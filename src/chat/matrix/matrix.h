@@ -53,6 +53,7 @@ struct login {
     int64_t expires_ms;                            /* Unix time; 0: never */
     int tries;
     loop_timer timer, refresh_timer;
+    bool asking;  /* whoami is on its way */
     bool up;      /* whoami agreed */
     bool renewed; /* the token came from a refresh in this life */
     struct device_grant *grant;
