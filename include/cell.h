@@ -76,6 +76,12 @@ struct json *cell_to_json(const struct cell *c, const char *code);
 /* Takes kind and what. */
 void cell_add_finding(struct cell *c, char *take_kind, char *take_what, int line);
 
+/* Width and height of a PNG as its header says; untouched when it is none, or larger than we would show. */
+void picture_size(int fd, int *width, int *height);
+/* How the small picture beside a figure ends, in place of ".png": 800 x 600 at most, made in the box when the figure is larger, for rooms
+ * whose server can't make one. It may be missing. */
+#define PICTURE_SMALL ".small.png"
+
 struct artifact *artifacts_add(struct artifacts *a); /* zeroed; valid until the next add */
 void artifacts_clear(struct artifacts *a);
 #endif

@@ -23,6 +23,7 @@ __builtins__ = dict(vars(builtins))
 HELPER = os.environ.get("SANDBOOK_PICTURE", "/opt/sandbook/bin/picture")  # read in the zygote
 PICTURES_MAX = 100
 SIDE_MAX = 2000
+SMALL = (800, 600)  # what chats show of a larger one
 BATCH = 20
 RASTER = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 OBJECTS_MAX = 300_000  # of a session: to look through more would be felt
@@ -154,6 +155,7 @@ class Gallery:
         self._named += len(batch)
         targets = [os.path.join(self.out_dir, name) for name in names]
         results = self._normalise([p.source for p in batch], targets)
+        _make_small((target, width, height) for target, (width, height, why) in zip(targets, results) if not why)
         for picture, name, (width, height, why) in zip(batch, names, results):
             _discard(picture.source)
             if why:
@@ -176,6 +178,21 @@ class Gallery:
     def _same(self, picture: Picture, path: str) -> list[str]:
         found = (self.relative(saved) for saved in picture.saved if saved.lower().endswith(RASTER))
         return [name for name in found if name and name != path]
+
+
+def _make_small(pictures: Iterable[tuple[str, int, int]]) -> None:
+    """A small one beside each that is larger: where rooms are encrypted, no server can make it."""
+    sides: dict[int, list[str]] = {}
+    for path, width, height in pictures:
+        shrink = min(SMALL[0] / width, SMALL[1] / height)
+        if shrink < 1:
+            pairs = sides.setdefault(max(1, int(max(width, height) * shrink)), [])
+            pairs += [path, path.removesuffix(".png") + ".small.png"]
+    for side, pairs in sides.items():
+        try:
+            run_helper(["-m", str(side), "--", *pairs])
+        except HelperMissing:
+            return
 
 
 def _discard(path: str) -> None:

@@ -221,7 +221,7 @@ static void take_figures(struct cell *c, struct account *a, const struct json *f
 {
     for (const struct json *x = json_first(figures); x; x = json_next(x)) {
         struct delivered *d = delivered_find(a, json_str_or(x, "path", NULL));
-        if (!d || !d->file.width)
+        if (!d || !d->file.width || d->small)
             continue;
         d->file.title = clean_or_null(x, "title", NAME_TEXT_MAX);
         d->file.summary = clean_or_null(x, "summary", SUMMARY_MAX);
@@ -245,7 +245,9 @@ static void take_rest(struct cell *c, struct account *a, bool claimed)
 {
     for (size_t i = 0; i < a->file_n; i++) {
         struct delivered *d = &a->files[i];
-        if (d->box_path)
+        if (d->small)
+            delivered_clear(d);
+        else if (d->box_path)
             move_file(!claimed && d->figure && d->file.width ? &c->figures : &c->files, d);
     }
     a->file_n = 0;

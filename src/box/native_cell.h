@@ -39,6 +39,7 @@ struct delivered {
     char *box_path;
     struct artifact file; /* width and height 0: no picture that we would show */
     bool figure;          /* under the name of a captured figure */
+    bool small;           /* the small one of a figure (PICTURE_SMALL): lies beside it, and is no result of its own */
 };
 
 struct account {

@@ -13,9 +13,7 @@
 enum {
     SLICE = 4 << 20, /* copied between two looks at the loop: about 2 ms from memory */
     CHUNK = 64 << 10,
-    PNG_HEAD = 24,
     FLAT_MAX = 200,
-    PICTURE_SIDE_MAX = 8192,
 };
 
 /* ---- names ---- */
@@ -57,10 +55,18 @@ bool delivery_path_ok(const char *path)
     }
 }
 
+static bool is_small(const char *name)
+{
+    const size_t n = strlen(name), k = strlen(PICTURE_SMALL);
+    return n > k && strcmp(name + n - k, PICTURE_SMALL) == 0;
+}
+
 static bool figure_name(const char *name)
 {
     int a, b, end = 0;
-    return sscanf(name, "figure-%9d-%9d.png%n", &a, &b, &end) == 2 && end && !name[end]; /* NOLINT(cert-err34-c) */
+    if (sscanf(name, "figure-%9d-%9d%n", &a, &b, &end) != 2 || !end) /* NOLINT(cert-err34-c) */
+        return false;
+    return strcmp(name + end, ".png") == 0 || strcmp(name + end, PICTURE_SMALL) == 0;
 }
 
 static bool figure_path(const char *path, int cell)
@@ -87,29 +93,6 @@ static char *host_name(const char *path)
         begin = c == '/';
     }
     return str_take(&s);
-}
-
-/* ---- pictures ---- */
-
-static uint32_t big_endian(const unsigned char *p)
-{
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
-/* Width and height as the header says; untouched when it is no PNG or larger than we would show. */
-static void picture_size(int fd, int *width, int *height)
-{
-    static const unsigned char magic[] = {
-        0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n', 0, 0, 0, 13, 'I', 'H', 'D', 'R'
-    };
-    unsigned char head[PNG_HEAD];
-    if (pread(fd, head, sizeof head, 0) != (ssize_t)sizeof head || memcmp(head, magic, sizeof magic) != 0)
-        return;
-    uint32_t w = big_endian(head + 16), h = big_endian(head + 20);
-    if (w == 0 || h == 0 || w > PICTURE_SIDE_MAX || h > PICTURE_SIDE_MAX)
-        return;
-    *width = (int)w;
-    *height = (int)h;
 }
 
 /* ---- copying ---- */
@@ -233,6 +216,7 @@ static int finish(struct delivery *d, const char *out_dir, int cell, struct err 
         return err_sys(e, ERR_STORE, errno, "fsync");
     struct delivered *w = &d->what;
     w->figure = figure_path(w->box_path, cell);
+    w->small = w->figure && is_small(w->box_path);
     w->file.name = w->figure ? xstrdup(w->box_path + strlen("out/")) : host_name(w->box_path);
     picture_size(d->tmp_fd, &w->file.width, &w->file.height);
     if (put_in_place(d, &w->file.name, cell, e) < 0)

@@ -212,3 +212,27 @@ struct json *cell_to_json(const struct cell *c, const char *code)
         json_set(o, "audit", findings_json(c));
     return o;
 }
+
+/* ---- pictures ---- */
+
+enum { PNG_HEAD = 24, PICTURE_SIDE_MAX = 8192 };
+
+static uint32_t big_endian(const unsigned char *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+void picture_size(int fd, int *width, int *height)
+{
+    static const unsigned char magic[] = {
+        0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n', 0, 0, 0, 13, 'I', 'H', 'D', 'R'
+    };
+    unsigned char head[PNG_HEAD];
+    if (pread(fd, head, sizeof head, 0) != (ssize_t)sizeof head || memcmp(head, magic, sizeof magic) != 0)
+        return;
+    uint32_t w = big_endian(head + 16), h = big_endian(head + 20);
+    if (w == 0 || h == 0 || w > PICTURE_SIDE_MAX || h > PICTURE_SIDE_MAX)
+        return;
+    *width = (int)w;
+    *height = (int)h;
+}

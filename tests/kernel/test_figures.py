@@ -251,6 +251,19 @@ class Drawing(FigureTest):
                 figure = self.reply["figures"][0]
                 self.assertTrue(low <= max(figure["width"], figure["height"]) <= high, figure)
 
+    def test_large_ones_have_a_small_one_beside_them(self):
+        self.titles("for size in (4, 3), (30, 5), (5, 20):\n    plt.figure(figsize=size); plt.plot([1])")
+        for figure in self.reply["figures"]:
+            small = self.session.path(figure["path"].removesuffix(".png") + ".small.png")
+            large = figure["width"] > 800 or figure["height"] > 600
+            self.assertEqual(os.path.exists(small), large)
+            if large:
+                self.assertEqual(set(chunks(small)), {b"IHDR", b"IDAT", b"IEND"})
+                with open(small, "rb") as file:
+                    width, height = struct.unpack(">II", file.read(24)[16:])
+                self.assertTrue(width <= 800 and height <= 600 and (width > 790 or height > 590), (width, height))
+                self.assertAlmostEqual(width / height, figure["width"] / figure["height"], delta=0.2)
+
     def test_text_that_breaks_matplotlib_is_drawn_plainly(self):
         for code in (
             "plt.plot([1]); plt.title('$bad{math$')",

@@ -23,6 +23,7 @@ struct message {
     struct json *sealed;  /* the same for an encrypted room; made once */
     char *target;         /* the event that is edited or redacted, else NULL */
     char *path, *name;    /* of a file to be uploaded first, else NULL */
+    char *small;          /* path of a small picture of it, for rooms whose server can't make one; else NULL */
     int fd;               /* of a file without a name of its own, to which path leads; 0: none */
     bool text;            /* part of the answer's text: can be amended */
     struct markup *doc;   /* of a text: what `content` says */
@@ -39,10 +40,10 @@ struct job {
     char *txn, *thread, *reply_to;
     struct message *messages;
     size_t n, at;
-    struct json *
-        sent; /* what is kept: {"at", "events": [of texts], "mxc" or "file" of the message at `at`, "cuts": [limits of the
-                            * pieces of it that are sent]} */
+    struct json *sent; /* what is kept: {"at", "events": [of texts], "mxc" or "file", "small" of the message at `at`,
+                            * "cuts": [limits of the pieces of it that are sent]} */
     struct attach *attach; /* of the file on its way */
+    bool small;            /* which is the small one */
     bool durable, busy, failed;
     int tries;
     int64_t not_before_ms;
@@ -90,6 +91,11 @@ char *sent_txn(const struct job *job); /* of the message at job->at; the caller 
 must_check int sent_unseal(const struct job *job, struct err *e); /* what was encrypted of it is not sent */
 must_check int sent_seal(struct message *m, const struct job *job, const char *txn, struct err *e);
 
+/* ---- upload.c: files of messages ---- */
+/* Begins to upload what the message at job->at needs; its content gets the address, and outbox_step() comes again. false: nothing (any
+ * more). */
+bool upload_step(struct job *job);
+
 /* ---- send.c: the next message of a job that is not busy ---- */
 void outbox_step(struct job *job);
 struct put {
@@ -106,7 +112,7 @@ void outbox_job_again(struct job *job, const struct err *e);
 /* ---- status.c: the line that tells how a turn is doing ---- */
 void status_post(struct chat *c, const struct chat_post *p);
 void status_pump(struct chat *c);
-void status_load(struct chat *c); /* lines that a crash left behind go */
+void status_load(struct chat *c);                        /* lines that a crash left behind go */
 void status_drop_room(struct chat *c, const char *room); /* we are not there any more: nothing can be taken back */
 void status_free_all(struct chat *c);
 #endif

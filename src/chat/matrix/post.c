@@ -16,6 +16,7 @@ void message_clear(struct message *m)
     free(m->target);
     free(m->path);
     free(m->name);
+    free(m->small);
     if (m->fd > 0)
         (void)close(m->fd);
     *m = (struct message){ 0 };
@@ -134,6 +135,12 @@ static int add_long(struct job *job, const struct chat_post *p, struct parts *pa
 
 /* ---- files ---- */
 
+static char *small_of(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot ? xasprintf("%.*s" PICTURE_SMALL, (int)(dot - path), path) : NULL;
+}
+
 static void add_file(struct job *job, const struct artifact *a, bool figure)
 {
     const char *name = content_name(a), *type = content_type(name);
@@ -143,6 +150,8 @@ static void add_file(struct job *job, const struct artifact *a, bool figure)
     m->content = content_file(a, name, shown);
     m->path = xstrdup(a->path);
     m->name = xstrdup(name);
+    if (shown && job->room->encrypted)
+        m->small = small_of(a->path);
 }
 
 static void add_files(struct job *job, const struct chat_post *p)

@@ -1,6 +1,4 @@
-/* send.c - a job's next message: uploaded, encrypted, put, and what the server says to it. */
-#include <errno.h>
-#include <fcntl.h>
+/* send.c - a job's next message: encrypted, put, and what the server says to it. */
 #include <string.h>
 #include "ids.h"
 #include "log.h"
@@ -85,90 +83,6 @@ static void on_sent(void *ud, const struct api_answer *a)
     }
 }
 
-/* ---- uploads ---- */
-
-static void set_address(struct job *job, const struct message *m, const char *mxc)
-{
-    if (!job->attach) {
-        json_set_str(m->content, "url", mxc);
-        json_set_str(job->sent, "mxc", mxc);
-        return;
-    }
-    struct json *file = attach_file(job->attach, mxc);
-    json_set(job->sent, "file", json_dup(file));
-    json_set(m->content, "file", file);
-    attach_free(take(job->attach));
-}
-
-static void on_uploaded(void *ud, const char *mxc, const struct err *e)
-{
-    struct job *job = ud;
-    struct message *m = &job->messages[job->at];
-    struct err kept = { 0 };
-    job->busy = false;
-    if (e && (err_retryable(e) || e->kind == ERR_STORE)) {
-        outbox_job_again(job, e);
-        return;
-    }
-    if (e) {
-        autofree char *words = xasprintf("%s could not be sent: %s", m->name,
-                                         strstr(e->msg, "413") || strstr(e->msg, "more than the server takes")
-                                             ? "it is larger than this server takes."
-                                             : "the server did not take it.");
-        log_warn("matrix_upload_failed", KV_S("txn", job->txn), KV_E(e));
-        job_replace_with_words(job, words);
-    } else {
-        set_address(job, m, mxc);
-        if (sent_keep(job, &kept) < 0)
-            log_warn("matrix_upload_not_kept", KV_S("txn", job->txn), KV_E(&kept));
-    }
-    matrix_outbox_pump(job->c);
-}
-
-static bool needs_upload(const struct job *job, const struct message *m)
-{
-    const char *key = job->room->encrypted ? "file" : "url";
-    const struct json *had = json_get(job->sent, job->room->encrypted ? "file" : "mxc"); /* from before a restart */
-    if (!m->path || json_get(m->content, key))
-        return false;
-    if (json_type(had) == JSON_NULL)
-        return true;
-    json_set(m->content, key, json_dup(had));
-    return false;
-}
-
-static void on_ciphered(void *ud, int fd, int64_t bytes, struct attach *take_attach, const char *problem)
-{
-    struct job *job = ud;
-    struct err e = { 0 };
-    (void)bytes;
-    attach_free(job->attach);
-    job->attach = take_attach;
-    if (problem) {
-        (void)err_set(&e, ERR_REFUSED, "%s", problem);
-        on_uploaded(job, NULL, &e);
-        return;
-    }
-    const struct media_put p = { .take_fd = fd, .type = "application/octet-stream" };
-    matrix_media_put(job->c, &p, on_uploaded, job);
-}
-
-static void upload(struct job *job, const struct message *m)
-{
-    struct err e = { 0 };
-    /* A link is followed only where it leads to a descriptor of ours. */
-    const int fd = open(m->path, O_RDONLY | O_CLOEXEC | (m->fd > 0 ? 0 : O_NOFOLLOW));
-    const struct media_put p = { .take_fd = fd, .name = m->name, .type = content_type(m->name) };
-    if (fd < 0) {
-        (void)err_sys(&e, ERR_REFUSED, errno, "cannot open %s", m->path);
-        on_uploaded(job, NULL, &e);
-    } else if (job->room->encrypted) {
-        cipher_start(job->c, fd, NULL, on_ciphered, job);
-    } else {
-        matrix_media_put(job->c, &p, on_uploaded, job);
-    }
-}
-
 /* ---- the next one ---- */
 
 static bool is_reaction(const struct message *m)
@@ -202,10 +116,7 @@ static void put_message(struct job *job, struct message *m)
 /* The next message of a job that is not busy. */
 void outbox_step(struct job *job)
 {
-    struct message *m = &job->messages[job->at];
     job->busy = true;
-    if (needs_upload(job, m))
-        upload(job, m);
-    else
-        put_message(job, m);
+    if (!upload_step(job))
+        put_message(job, &job->messages[job->at]);
 }

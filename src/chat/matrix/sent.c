@@ -81,6 +81,7 @@ int sent_message(struct job *job, const struct message *m, const char *event, st
         note(job, "events", json_new_string(event));
     json_set(job->sent, "mxc", NULL);
     json_set(job->sent, "file", NULL);
+    json_set(job->sent, "small", NULL);
     if (job->durable && sent_unseal(job, e) < 0)
         return -1;
     const bool fresh = !m->target;
