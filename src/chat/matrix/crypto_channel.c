@@ -2,7 +2,11 @@
  * decrypted it comes from whoever has sender_key, and only the checks in read_message() say who that is. */
 #include "crypto_private.h"
 
-enum { PAYLOAD_MAX = 128 << 10, DESYNC_PREKEYS = 5 };
+enum {
+    PAYLOAD_MAX = 128 << 10,
+    DESYNC_PREKEYS = 5,
+    STRANGERS_MAX = 50, /* nobody gets that many new devices in an hour; each costs a row, and keys are free to make */
+};
 
 /* ---- sessions ---- */
 
@@ -403,6 +407,23 @@ static int by_new_session(struct crypto *c, struct channel *ch, const struct inc
     return add_session(c, ch, s, e) < 0 ? -1 : own_save(c, e);
 }
 
+/* A channel from a key that is no device's: of a device that is new, as a rule. */
+static bool is_one_too_many(const struct crypto *c, struct user *u, const char *sender_key)
+{
+    const int64_t now = now_ms(c);
+    if (device_by_key(u, sender_key))
+        return false;
+    if (now - u->strangers_ms > HOUR_MS) {
+        u->strangers_ms = now;
+        u->strangers = 0;
+    }
+    if (++u->strangers <= STRANGERS_MAX)
+        return false;
+    if (u->strangers == STRANGERS_MAX + 1)
+        log_warn("crypto_strangers_refused", KV_S("user", u->id));
+    return true;
+}
+
 static int note_new_session(struct crypto *c, struct user *u, const char *sender_key, struct err *e)
 {
     struct device *d = device_by_key(u, sender_key);
@@ -474,6 +495,8 @@ int channel_receive(struct crypto *c, const struct json *event, struct err *e)
     enum heard how = by_known_sessions(c, ch, &in, &text, &n, &which);
     if (how == HEARD && save_session(c, ch, &ch->at[which], e) < 0)
         return -1;
+    if (how == HEARD_NONE && is_one_too_many(c, u, in.sender_key))
+        return 0;
     if (how == HEARD_NONE && (by_new_session(c, ch, &in, &text, &n, &how, e) < 0 ||
                               (how == HEARD && note_new_session(c, u, in.sender_key, e) < 0)))
         return -1;

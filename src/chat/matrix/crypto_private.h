@@ -109,6 +109,8 @@ struct user {
     int64_t ask_after_ms; /* memory only, as what follows */
     int fails;
     char unwedge_key[KEY_TEXT + 1]; /* a channel broke whose device we don't know yet */
+    int strangers; /* channels that began from keys which no list names, within the hour since strangers_ms */
+    int64_t strangers_ms;
 };
 bool id_ok(const char *id); /* a user, room, device or event id of a sane length */
 /* Its keys are refused whatever the policy: the operator vouched for another identity than it has now. */

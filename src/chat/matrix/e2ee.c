@@ -195,6 +195,15 @@ int matrix_e2ee_state(struct room *r, const struct json *event, struct err *e)
     return 0;
 }
 
+void matrix_e2ee_recall(struct room *r)
+{
+    enum crypto_room known = CRYPTO_ROOM_UNKNOWN;
+    struct err e = { 0 };
+    if (r->encrypted || !is_running(r->chat))
+        return;
+    r->encrypted = crypto_room_state(r->chat->e2ee->crypto, r->id, &known, &e) < 0 || known != CRYPTO_ROOM_UNKNOWN;
+}
+
 int matrix_e2ee_left(struct room *r, struct err *e)
 {
     return is_running(r->chat) && r->encrypted ? crypto_room_left(r->chat->e2ee->crypto, r->id, e) : 0;
@@ -215,12 +224,17 @@ int e2ee_open(struct chat *c, const char *room, const struct json *event, struct
     if (crypto_decrypt(c->e2ee->crypto, room, event, out, e) < 0)
         return -1;
     matrix_e2ee_pump(c);
+    if (out->utd == CRYPTO_CLEAR)
+        unread_opened(c, json_str_or(event, "event_id", ""));
     if (out->utd == CRYPTO_CLEAR && out->accepted)
         return 1;
     log_info("matrix_not_readable", KV_S("room", room), KV_S("event", json_str_or(event, "event_id", "")),
              KV_S("why", out->utd == CRYPTO_CLEAR ? "its device is not trusted" : crypto_utd_word(out->utd)),
              KV_S("code", out->code ? out->code : ""));
-    return out->utd != CRYPTO_CLEAR && out->retry ? 2 : 0;
+    if (out->utd == CRYPTO_CLEAR || !out->retry)
+        return 0;
+    unread_note(c, room, event, out);
+    return 2;
 }
 
 int e2ee_verification(struct chat *c, const struct crypto_room_event *ev, bool *taken, struct err *e)
@@ -427,6 +441,7 @@ void matrix_e2ee_close(struct chat *c)
         return;
     loop_defer_cancel(c->loop, pump, c);
     loop_cancel(c->loop, c->e2ee->timer);
+    unread_free_all(c);
     crypto_close(c->e2ee->crypto);
     for (struct errand *x = c->e2ee->errands, *next; x; x = next) {
         next = x->next;

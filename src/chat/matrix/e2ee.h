@@ -14,6 +14,7 @@ struct e2ee {
     uint64_t said; /* verification events of this life */
     int64_t life_ms;
     struct errand *errands; /* its requests on their way */
+    struct unread *unread;  /* messages whose keys are missing, until that is said */
 };
 
 /* A message that was encrypted. 1: readable, accepted; 0: to be dropped; 2: its keys may come; -1: the store. */
@@ -21,6 +22,12 @@ must_check int e2ee_open(struct chat *c, const char *room, const struct json *ev
                          struct err *e);
 /* Is this verification talk? Then it was handed on, and nothing else is to be done. */
 must_check int e2ee_verification(struct chat *c, const struct crypto_room_event *ev, bool *taken, struct err *e);
+
+/* ---- unread.c: who writes what can't be read is told so, in a direct room once an hour, in others once ---- */
+/* m: why not. */
+void unread_note(struct chat *c, const char *room, const struct json *event, const struct crypto_message *m);
+void unread_opened(struct chat *c, const char *event); /* its key came after all */
+void unread_free_all(struct chat *c);
 
 /* ---- cipher.c: whole files, a slice in each round of the loop ---- */
 /* fd: the other file at 0, the callee's; file: of an encryption, what goes into the event (url still to be set by attach_file); problem

@@ -28,12 +28,12 @@ struct room {
     struct room *next;
     char *id;
     bool joined, invited, encrypted, direct; /* direct: the invitation said so */
-    bool told;                               /* that its messages can't be read */
     bool only_joined;                        /* invited people may not read */
     bool asking;                             /* for its members */
     bool gone;                               /* replaced by another: nothing is sent any more */
     bool creator;                            /* we made it, and that counts for more than its levels */
     bool told_mute;                          /* somebody, that we may not write there */
+    int64_t told_ms;                         /* when it was last said that its messages can't be read; 0: never */
     int64_t members;                         /* joined and invited, from the summary; 0: not known */
     int64_t service;                         /* bots and bridges among them, beside us */
     int64_t mute;                            /* what its levels don't let us do */
@@ -158,6 +158,7 @@ void matrix_e2ee_close(struct chat *c);
 must_check int matrix_e2ee_sync(struct chat *c, const struct json *response, struct err *e); /* in the sync's batch */
 must_check int matrix_e2ee_state(struct room *r, const struct json *event, struct err *e);   /* the same */
 must_check int matrix_e2ee_left(struct room *r, struct err *e);
+void matrix_e2ee_recall(struct room *r); /* that it was encrypted, should its own row have forgotten */
 void matrix_e2ee_lost(struct chat *c, bool position); /* a batch, or the position */
 must_check int matrix_e2ee_prune(struct chat *c, const char *rooms, int64_t before_ms, struct err *e);
 void matrix_e2ee_pump(struct chat *c);

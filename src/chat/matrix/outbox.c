@@ -149,6 +149,7 @@ static struct job *job_new(struct chat *c, const struct chat_post *p)
         .reply_to = p->reply_to ? xstrdup(p->reply_to) : NULL,
         .durable = p->type == CHAT_ANSWER || p->type == CHAT_AMEND,
     };
+    matrix_e2ee_recall(job->room);
     while (*end)
         end = &(*end)->next;
     *end = job;

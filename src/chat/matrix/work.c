@@ -232,27 +232,6 @@ static void park(struct work *w)
     inbox_row_park(row, c);
 }
 
-/* Somebody's app refuses us its keys: that person waits for an answer that can't come. */
-static void tell_withheld(struct work *w)
-{
-    struct room *r = w->row->room;
-    struct err e = { 0 };
-    if (w->clear.utd != CRYPTO_WITHHELD || r->told || !matrix_room_is_direct(r))
-        return;
-    r->told = true;
-    autofree char *txn = xasprintf("withheld.%s", w->ev.id);
-    const struct chat_post p = {
-        .type = CHAT_NOTICE,
-        .txn = txn,
-        .room = r->id,
-        .markdown =
-            "I can't read this: your app keeps its keys from my device, because it is not verified. Let the person who runs me "
-            "know (`sandbook matrix status`), or allow unverified devices, and write again.",
-    };
-    if (matrix_post(w->c, &p, NULL, NULL, &e) < 0)
-        log_warn("matrix_not_told", KV_E(&e));
-}
-
 /* 1: content is what was said; else as e2ee_open(). */
 static int read_clear(struct work *w, struct err *e)
 {
@@ -260,9 +239,7 @@ static int read_clear(struct work *w, struct err *e)
     w->content = w->ev.content;
     if (strcmp(w->ev.type, "m.room.encrypted") == 0) {
         rc = e2ee_open(w->c, w->row->room->id, json_get(w->j, "event"), &w->clear, e);
-        if (rc != 1)
-            tell_withheld(w);
-        else {
+        if (rc == 1) {
             w->ev.type = w->clear.type;
             w->content = w->clear.content;
         }
