@@ -1,5 +1,6 @@
 """The daemon under test as a Matrix bot."""
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -22,9 +23,10 @@ def call(code: str) -> dict:
 class Bot:
     """One data folder; start() and kill() are lives of the daemon on it."""
 
-    def __init__(self, server: Synapse, answers: list[dict], url: str | None = None, **settings: str) -> None:
-        self.server, self.account = server, server.register("bot")
+    def __init__(self, server: Synapse, answers: list[dict], url: str | None = None, account: Person | None = None, **settings: str) -> None:
+        self.server, self.account = server, account or server.register("bot")
         self.user = self.account.user
+        self.env: dict[str, str] = {}
         self.folder = Path(tempfile.mkdtemp(prefix="sandbook-bot-"))
         self.recording = self.folder / "replay.jsonl"
         self.answers(*answers)
@@ -48,7 +50,7 @@ class Bot:
 
     def start(self, wait: str = "matrix_logged_in") -> "Bot":
         self.process = subprocess.Popen([PROGRAM, "run", "-c", str(self.conf)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                        stdout=subprocess.DEVNULL, text=True)
+                                        stdout=subprocess.DEVNULL, text=True, env=os.environ | self.env)
         begun = self.life = len(self.log)
         self.reader = threading.Thread(target=self._read, args=(self.process,), daemon=True)
         self.reader.start()

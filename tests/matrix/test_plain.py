@@ -1,12 +1,10 @@
 """The bot in plain rooms of a real Synapse: who is answered, where, and with what."""
 import io
-import json
-import subprocess
 import unittest
 import zipfile
 
 from bot import Case, call, is_answer
-from synapse import HERE, peers
+from niopeer import NioPerson, nio_process
 
 CHART = "import matplotlib.pyplot as plt\nplt.plot([1, 2]); plt.title('growth')"
 CSV = b"region,amount\nnorth,10\nsouth,32\n"
@@ -176,12 +174,14 @@ class OtherClients(Case):
     def test_matrix_nio_understands_answer_and_chart(self) -> None:
         bot = self.bot(call(CHART), {"text": "**done**"}, progress="typing")
         ann, room = self.group(bot)
-        words = [str(peers() / "bin/python"), str(HERE / "nio_peer.py"), self.server.url, ann.user, ann.password, room, bot.user, "2"]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
-        got = [json.loads(line) for line in done.stdout.splitlines()]
-        self.assertEqual([x["kind"] for x in got], ["text", "image"], done.stderr[-2000:])
-        self.assertIn("<strong>done</strong>", got[0]["html"])
-        self.assertTrue(got[1]["url"].startswith("mxc://localhost/"))
+        process = nio_process()
+        self.addCleanup(process.close)
+        nio = NioPerson(process, ann)
+        nio.say(room, "chart, please", bot.user)
+        self.assertIn("<strong>done</strong>", nio.until(lambda e: e.get("content", {}).get("msgtype") == "m.text" and e["sender"] == bot.user)
+                      ["content"]["formatted_body"])
+        image = nio.until(lambda e: e.get("content", {}).get("msgtype") == "m.image")["content"]
+        self.assertEqual(nio.download(image)[:8], b"\x89PNG\r\n\x1a\n")
 
 
 class Texts(Case):
