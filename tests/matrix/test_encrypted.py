@@ -38,8 +38,8 @@ def halves(data: bytes) -> tuple[int, int, list[tuple[int, ...]]]:
         how, row = raw[y * (width * size + 1)], bytearray(raw[y * (width * size + 1) + 1:(y + 1) * (width * size + 1)])
         for x in range(len(row) if how else 0):
             left, up, corner = (row[x - size] if x >= size else 0), above[x], (above[x - size] if x >= size else 0)
-            paeth = min((left, up, corner), key=lambda v, p=left + up - corner: abs(p - v))
-            row[x] = (row[x] + (0, left, up, (left + up) // 2, paeth)[how]) & 255
+            nearest = min((left, up, corner), key=lambda v, p=left + up - corner: abs(p - v))
+            row[x] = (row[x] + (0, left, up, (left + up) // 2, nearest)[how]) & 255
         rows.append(row)
         above = row
     pick = [(height // 2, width // 4), (height // 4, width * 3 // 4), (height * 3 // 4, width * 3 // 4)]

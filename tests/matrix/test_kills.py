@@ -172,7 +172,7 @@ class Kills(Encrypted):
         names = [n for n in self.points(victim, ann, room) if "commit" not in n]
         for name in names:
             with self.subTest(point=name):
-                many = 2 if "claim" in name or "query" in name else 8  # each needs one more device of his
+                many = 2 if "claim" in name or "query" in name else 4  # each needs one more device of his
                 self.goes_through(victim, ann, room, [name] * many)
         print(f"\n{len(names)} points, {20 * len(names)} questions, {victim.deaths} deaths")
 
