@@ -7,6 +7,7 @@
  *   session_turn.c   the one turn that runs                       session_unkept.c   what a full disk cannot take
  *   session_stage.c  files into the box                           session_resume.c   what the last life left
  *   session_keep.c   variables that outlive their box             session_forget.c   what goes for good
+ *   session_pin.c    states that somebody may want again
  *
  * command.c answers commands. */
 #ifndef SESSION_PRIVATE_H

@@ -79,6 +79,33 @@ static void what_is_forgotten_is_nowhere_on_the_disk(void **state)
     world_close(&w);
 }
 
+/* Questions, names, files, code, outputs, answers, refusals: the log knows ids and counts. */
+static void the_log_at_info_tells_nothing_that_people_said(void **state)
+{
+    struct world w;
+    AUTO(str_clear) struct str log = STR_INIT(4 << 20);
+    struct err e = { 0 };
+    (void)state;
+    world_open(&w, "", planted_box);
+    autofree char *path = xasprintf("%s/log", w.dir);
+    autoclose int to = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600), was = dup(STDERR_FILENO);
+    assert_true(to >= 0 && was >= 0 && dup2(to, STDERR_FILENO) == STDERR_FILENO);
+    log_set_level(LOG_INFO);
+    plant(&w);
+    world_send(&w, &(struct chat_event){ .direct = true, .text = "" }, "../" NEEDLE, "x");
+    world_say(&w, "!model " NEEDLE);
+    world_say(&w, "!forget");
+    world_run(&w, 500);
+    world_stop(&w);
+    log_set_level(LOG_ERROR);
+    assert_int_equal(dup2(was, STDERR_FILENO), STDERR_FILENO);
+    assert_int_equal(str_read_file(&log, path, &e), 0);
+    assert_non_null(strstr(str_peek(&log), "event=turn_done"));
+    assert_non_null(strstr(str_peek(&log), "event=forgotten"));
+    assert_null(strstr(str_peek(&log), NEEDLE));
+    world_close(&w);
+}
+
 /* The same message, sent again by a platform that does not know better, is still known. */
 static void a_forgotten_question_that_comes_again_is_not_answered_again(void **state)
 {
@@ -395,6 +422,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_forgotten_is_nowhere_on_the_disk),
+        cmocka_unit_test(the_log_at_info_tells_nothing_that_people_said),
         cmocka_unit_test(a_forgotten_question_that_comes_again_is_not_answered_again),
         cmocka_unit_test(other_conversations_keep_what_they_have),
         cmocka_unit_test(forgetting_waits_for_its_turn),
