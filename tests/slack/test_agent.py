@@ -38,6 +38,14 @@ class Agent(Case):
     def ask(self, code: str, channel: str = "C1", **more) -> str:
         return self.slack.say("U1", channel, f"<@UBOT> {python(code)}", **more)
 
+    def asked(self, words: str) -> tuple[str, dict]:
+        """A thread and its answer, which the bot knows for its own by now: in a thread it says one thing after the other."""
+        root = self.ask(f"print('{words}')")
+        m = self.answer("C1", root, words)
+        self.slack.say("U1", "C1", python("print('next')"), thread=root)
+        self.answer("C1", root, "next")
+        return root, m
+
     def kept(self, kind: str) -> dict[str, str]:
         with sqlite3.connect(f"file:{self.folder}/data/sandbook.db?mode=ro", uri=True) as db:
             return dict(db.execute("SELECT key, CAST(value AS TEXT) FROM kept WHERE platform='slack' AND kind=?", (kind,)))
@@ -52,8 +60,8 @@ class Agent(Case):
 
     def test_what_people_think_of_an_answer_is_kept_and_thanked_for(self) -> None:
         s = self.slack
-        root = self.ask("print('judge me')")
-        m, n = self.answer("C1", root, "judge me"), len(s.asides)
+        root, m = self.asked("judge me")
+        n = len(s.asides)
         for user, value in (("U1", "good"), ("U2", "good"), ("U2", "bad")):
             eid = s.press(user, m, "C1", value)
             s.until(lambda e=eid: s.envelopes[e]["acks"], what="the ack")
@@ -63,8 +71,7 @@ class Agent(Case):
 
     def test_judgements_by_outsiders_and_of_strange_messages_are_left(self) -> None:
         s = self.slack
-        root = self.ask("print('not yours')")
-        m = self.answer("C1", root, "not yours")
+        _, m = self.asked("not yours")
         n, before = len(s.asides), self.kept("feedback")
         others: list[dict] = [
             {"actions": [{"action_id": "other", "value": "bad"}]}, {"actions": [{"action_id": "feedback", "value": "terrible"}]}, {"actions": "x", "user": [], "message": 7},
@@ -148,10 +155,10 @@ class Streams(Case):
     def test_13_a_stream_that_ends_too_early_costs_no_word_of_the_answer(self) -> None:
         s = self.slack
         s.stream_ends = 0
-        self.run_daemon("slack.streaming=yes")
-        words = "".join(chr(97 + i % 26) for i in range(3000))
-        root = s.say("U1", "C1", "<@UBOT> " + python(f"import time; time.sleep(9); print('{words}')"))
-        self.assertIn(words, s.text_of(self.answer("C1", root, "abcdef")))
+        words = " ".join(f"word{i}" for i in range(1000))
+        self.run_daemon("slack.streaming=yes", recording=[{"calls": [{"name": "run_python", "args": {"code": "import time; time.sleep(9)"}}]}, {"text": words}])
+        root = s.say("U1", "C1", "<@UBOT> go on")
+        self.assertIn(words, s.text_of(self.answer("C1", root, "word999")))
         s.until(lambda: not self.left(), what="no stream to be left")
         self.assertEqual(len(self.answers("C1", root)), 1)
 

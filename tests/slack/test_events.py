@@ -166,6 +166,8 @@ class Conversations(Case):
         s = self.slack
         root = self.engaged()
         m = self.answer("C1", root, "here")
+        s.say("U1", "C1", python("print('next')"), thread=root)
+        self.answer("C1", root, "next")
         pressed = s.pressed("U1", m, "C1", "good")
         self.assertEqual(s.post_event(self.events, pressed, form=True, secret="wrong"), 401)
         self.assertEqual(s.post_event(self.events, pressed, form=True), 200)
