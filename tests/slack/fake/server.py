@@ -54,6 +54,13 @@ def handler(fake: FakeSlack) -> type:
             self.wfile.write(body)
 
         def body(self) -> bytes:
+            if "chunked" in self.headers.get("Transfer-Encoding", ""):
+                out = b""
+                while n := int(self.rfile.readline().split(b";")[0], 16):
+                    out += self.rfile.read(n)
+                    self.rfile.readline()
+                self.rfile.readline()
+                return out
             return self.rfile.read(int(self.headers.get("Content-Length") or 0))
 
         def do_GET(self) -> None:
