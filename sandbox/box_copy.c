@@ -447,7 +447,10 @@ void box_copy_woken(struct box_session *s)
 void box_copy_failed(struct box_session *s, const char *why)
 {
     struct box_copy *c = take(s->waking);
-    log_warn("box_copy_failed", KV_I("session", s->id), KV_I("cell", c->place.cell), KV_S("why", why));
-    copy_drop(c);
+    bool again = s->hurried && !box_limit_has_ended(c->pidfd); /* what died had left no room for a fork */
+    log_warn("box_copy_failed", KV_I("session", s->id), KV_I("cell", c->place.cell), KV_S("why", why),
+             KV_I("again", again));
+    if (!again)
+        copy_drop(c);
     box_session_sweep(s); /* what it started */
 }

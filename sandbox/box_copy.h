@@ -49,7 +49,8 @@ void box_copy_list(const struct box_session *s, char *out, size_t n);
 void box_copy_wake(struct box_copy *c, const int theirs[3], bool tell);
 /* Its head is there, and in its own group, or on its way out; does nothing when none was woken. */
 void box_copy_woken(struct box_session *s);
-/* The one that was being woken did not become a head: it goes, and the next is tried. */
+/* The one that was being woken did not become a head: it goes, and everything else of the run, and then another copy is woken; or this one again, when it lives and had no room beside
+ * those that were dying. */
 void box_copy_failed(struct box_session *s, const char *why);
 void box_copies_clear(struct box_session *s);
 /* Much of the session's memory is in use: half of them go, the oldest first, pinned ones last. The newest stays, since a death

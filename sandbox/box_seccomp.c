@@ -77,7 +77,9 @@ struct filtered {
 
 static const struct filtered filtered[] = {
     { "renameat2", 1, { { 4, 4, 0 } } }, /* without RENAME_WHITEOUT, which makes a device */
-    { "mmap", 1, { { 3, 0x40000, 0 } } }, /* without MAP_HUGETLB: huge pages are the host's, and no group of a box's counts them */
+    { "mmap",
+      1,
+      { { 3, 0x40000, 0 } } }, /* without MAP_HUGETLB: huge pages are the host's, and no group of a box's counts them */
     { "memfd_create", 1, { { 1, 4, 0 } } }, /* without MFD_HUGETLB: the same */
     { "clone", 1, { { 0, (uint64_t)CLONE_REFUSED, 0 } } },
     { "socket", 1, { IS(0, 1) } }, /* AF_UNIX */

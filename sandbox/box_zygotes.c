@@ -202,12 +202,20 @@ static void on_end(void *ud, uint32_t events)
 
 /* ---- asking ---- */
 
+/* Copies are of the same uid. Where a group has the limit, this one leaves room for forks that the group will refuse: they count as
+ * long as they are tried, and a bomb must not keep a copy from waking. */
+static uint32_t pids_of(const struct box_session *s)
+{
+    bool grouped = s->keeper->cgroups.kind != BOX_CGROUP_NONE;
+    return s->pids * (grouped ? 2 : 1) + s->copy_max + SPARE_PIDS;
+}
+
 void box_zygotes_ask(struct box_session *s, const int theirs[3])
 {
     struct box_zygote *z = s->keeper->zygotes.now;
     const struct box_fork how = {
         .uid = s->keeper->base.root ? s->slot + 1 : 0,
-        .pids = s->pids + s->copy_max + SPARE_PIDS, /* copies are of the same uid */
+        .pids = pids_of(s),
         .file_bytes = FILE_BYTES,
         .data_bytes = s->keeper->cgroups.kind == BOX_CGROUP_NONE ? s->memory_bytes : 0,
     };

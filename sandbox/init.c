@@ -29,7 +29,9 @@ enum {
     MSG_NOSIGNAL_ = 0x4000,
     SWEEP_FIRST_NS = 250 * 1000,
     SWEEP_LAST_NS = 4 * 1000 * 1000,
-    PASSES_MAX = 500, /* about two seconds; then copies go, too: a frozen one may hold a zombie */
+    PASSES_MAX =
+        1500, /* six seconds of the keeper's ten: hundreds die slowly on a busy machine; then copies go, too: a frozen one
+                          may hold a zombie */
     PR_NAME = 15,
     PR_DUMPABLE = 4,
 };

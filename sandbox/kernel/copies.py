@@ -205,7 +205,10 @@ class Copies:
 
     def _wake(self, request: frames.Request) -> bool:
         state = _getstate()
-        return _twice(lambda: _setstate(state))
+        try:
+            return _twice(lambda: _setstate(state))
+        except OSError:  # no process, since what is dying counts: who asked sees its channel end, and asks again
+            return False
 
     # In the new head
 
