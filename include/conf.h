@@ -60,7 +60,7 @@
     X("box",      "zygote_age",       MS,     zygote_age_ms,      "3600s",   "the age at which another takes its place; 0: no matter") \
     X("box",      "audit",            STR,    audit,              "note",    "what a cell's risky calls lead to before it runs: off, note or refuse; a hint, not a wall") \
     X("box",      "min_tier",         STR,    min_tier,           "T1",      "T0 all layers, T1 without delegated cgroups; less is never served") \
-    X("box",      "uid_base",         INT,    uid_base,           "2000000", "as root: first of 65,536 user ids that nobody else uses; else /etc/subuid or the own id") \
+    X("box",      "uid_base",         INT,    uid_base,           "2000000", "as root: first of 65,536 user ids that nobody else uses; a plain user has its own") \
     X("files",    "upload_max",       SIZE,   upload_max_bytes,   "100M",    "one uploaded file")                   \
     X("files",    "session_max",      SIZE,   session_max_bytes,  "2G",      "all files of one session, with their versions") \
     X("files",    "archive_max",      SIZE,   archive_max_bytes,  "200M",    "what one archive may unpack to")      \

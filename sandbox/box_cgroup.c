@@ -149,7 +149,7 @@ static int leave_inner_node(const char *dir)
     return put(leaf, "cgroup.procs", "0");
 }
 
-static bool open_v2(struct box_cgroups *c, const char *own)
+bool box_cgroups_open_v2(struct box_cgroups *c, const char *own)
 {
     autofree char *controllers = get(own, "cgroup.controllers");
     if (!strstr(controllers, "memory") || !strstr(controllers, "pids"))
@@ -269,7 +269,7 @@ static void find_tree(struct box_cgroups *c)
     autofree char *cgroup = slurp("/proc/self/cgroup");
     autofree char *mountinfo = slurp("/proc/self/mountinfo");
     autofree char *v2 = find(cgroup, mountinfo, "");
-    if (v2 && open_v2(c, v2))
+    if (v2 && box_cgroups_open_v2(c, v2))
         return;
     open_v1(c, cgroup, mountinfo);
     if (c->kind == BOX_CGROUP_NONE)

@@ -80,6 +80,9 @@ void box_group_reset_peak(const struct box_group *g);
 /* False: something still runs in it; try again. */
 bool box_group_close(struct box_group *g);
 
+/* ---- for tests ---- */
+/* The part of box_cgroups_open() that knows v2: own is the keeper's folder there. False: not delegated, or without memory and pids. */
+bool box_cgroups_open_v2(struct box_cgroups *c, const char *own);
 /* ---- parsers; pure, for tests ---- */
 /* From /proc/self/cgroup: the path in the hierarchy of that controller; "" means v2. Newly allocated or NULL. */
 char *box_cgroup_own(const char *proc_cgroup, const char *controller);

@@ -157,7 +157,7 @@ static const struct {
     { "uid_map", is_root,
       "root needs CAP_SETUID and CAP_SETGID, and box.uid_base must lie within the ids that this container has, 65,536 of them" },
     { "uid_map", always,
-      "the ids of /etc/subuid and /etc/subgid for this user could not be used: install newuidmap (Debian: uidmap)" },
+      "this user may not map its own id: a security module or the container's profile forbids it; let it, or run the service as root" },
     { "image", always,
       "build the image with `make image`, or set box.image to where it lies; the keeper's user must be able to read it" },
     { "interpreter", always, "the log has the interpreter's own words; a damaged image is built anew by `make image`" },

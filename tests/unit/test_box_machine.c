@@ -54,7 +54,7 @@ static const struct {
       "setgroups: Operation not permitted",
       "range of ids" },
     { "root without rights", { KERNEL, MANY, .root = true }, "uid_map: Operation not permitted", "CAP_SETUID" },
-    { "a user without newuidmap", { KERNEL, MANY }, "uid_map: Operation not permitted", "/etc/subuid" },
+    { "a user that may map nothing", { KERNEL, MANY }, "uid_map: Operation not permitted", "its own id" },
     { "an old kernel",
       { .kernel_major = 4, .kernel_minor = 19, MANY },
       "open_tree: Function not implemented",
