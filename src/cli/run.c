@@ -1,6 +1,7 @@
 #include <sys/resource.h>
 #include "app.h"
 #include "chat.h"
+#include "confine.h"
 #include "log.h"
 #include "metric.h"
 #include "notify.h"
@@ -143,6 +144,9 @@ int cli_run(struct cli_options *o)
     if (!any_platform(&o->conf))
         return cli_usage("no chat platform is configured: set matrix.user (docs/matrix.md), slack.bot_token_file "
                          "(docs/slack.md) or local.stdio = yes (docs/cli.md)");
+    struct err e = { 0 };
+    if (confine_self(&e) < 0)
+        return cli_fail(&e);
     struct daemon d = { 0 };
     raise_descriptors();
     int rc = app_open(&d.app, o);

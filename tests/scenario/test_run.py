@@ -61,6 +61,23 @@ def call(code: str) -> dict:
     return {"calls": [{"name": "run_python", "args": {"code": code}}]}
 
 
+class Confined(Case):
+    def test_the_service_and_its_keeper_have_filters_and_answer(self) -> None:
+        conf = Path(self.out, "conf")
+        conf.write_text("[agent]\nmodel = builtin\n")
+        s = Service(str(Path(self.out, "data")), conf)
+        self.addCleanup(lambda: s.p.poll() is None and s.kill())
+        s.send(id="1", text="```python\nprint(6 * 7)\n```")
+        self.assertIn("42", s.answer()["markdown"])
+        keepers = [p for p in Path("/proc").glob("[0-9]*/status") if f"\nPPid:\t{s.p.pid}\n" in (text := p.read_text()) and text.startswith("Name:\tsandbook-box\n")]
+        self.assertEqual(len(keepers), 1)
+        for status in (Path(f"/proc/{s.p.pid}/status"), keepers[0]):
+            facts = dict(line.split(":\t", 1) for line in status.read_text().splitlines() if ":\t" in line)
+            self.assertEqual((facts["NoNewPrivs"], facts["Seccomp"]), ("1", "2"), status)
+        s.end()
+        self.assertEqual(s.p.returncode, 0)
+
+
 class Conversations(Case):
     def service(self, *answers: dict, data: str = "data", settings: tuple[str, ...] = (), closed: str = "", **env: str) -> Service:
         recording = Path(self.out, "replay.jsonl")
