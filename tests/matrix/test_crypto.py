@@ -10,6 +10,8 @@ from synapse import Refused
 
 
 class Rotation(Encrypted):
+    """Age is for tests/unit/test_matrix_crypto.c, which has a clock of its own: no server and no client makes a week pass."""
+
     def test_E10_the_key_is_new_when_a_reader_is_gone_or_it_was_used_enough_and_not_after_a_restart(self) -> None:
         bot = self.ready_bot(*[{"text": f"answer {n}"} for n in range(20)])
         ann, bea, cyd = self.js(), self.js("bea"), self.js("cyd", identity=False)
@@ -187,6 +189,9 @@ class Backup(Encrypted):
 
 
 class Verification(Encrypted):
+    """Silence of ten minutes, steps out of order, two who begin at once and changed messages are for tests/unit/test_matrix_crypto_sas.c: no
+    client does them."""
+
     def met(self, *answers: dict, **settings: str) -> tuple[Bot, JsPerson, str]:
         bot = self.ready_bot(*answers, {"text": "hello"}, **settings)
         ann = self.js()
