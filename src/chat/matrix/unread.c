@@ -90,10 +90,10 @@ static char *root_of(const struct json *event)
 
 void unread_note(struct chat *c, const char *room, const struct json *event, const struct crypto_message *m)
 {
-    const char *id = json_str_or(event, "event_id", NULL);
+    const char *id = json_str_or(event, "event_id", "");
     const int64_t age = time_unix_ms() - json_int_or(event, "origin_server_ts", 0);
     size_t n = 0;
-    struct unread *u = id ? find(c, id, &n) : NULL;
+    struct unread *u = find(c, id, &n);
     const bool refused = m->utd == CRYPTO_WITHHELD;
     if (!mx_is_event(id) || age > FRESH_MS || n >= UNREAD_MAX)
         return;
