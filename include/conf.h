@@ -22,6 +22,7 @@
     X("service",  "prompts_dir",      STR,    prompts_dir,        "",        "folder of the prompts; empty: the installed ones") \
     X("service",  "forget_after",     MS,     forget_after_ms,    "0s",      "a conversation without a word for so long is forgotten, with its files; at least 1d; 0s: never") \
     X("agent",    "model",            STR,    model,              "builtin", "name of a [model NAME] section, or builtin") \
+    X("agent",    "fallback",         STR,    fallback,           "",        "models that take over when the chosen one fails, by commas, in their order") \
     X("agent",    "max_steps",        INT,    max_steps,          "15",      "model calls in one turn")             \
     X("agent",    "max_repairs",      INT,    max_repairs,        "3",       "failed cells in a row before the turn gives up") \
     X("agent",    "max_malformed",    INT,    max_malformed,      "2",       "malformed calls in a row before the turn gives up") \
@@ -216,6 +217,9 @@ must_check int conf_set(struct conf *c, const char *assignment, struct err *e);
 must_check int conf_check(const struct conf *c, struct err *e);
 /* The section by name; "builtin" always exists. NULL: none. */
 const struct conf_model *conf_find_model(const struct conf *c, const char *name);
+enum { CONF_NAME_SIZE = 65 };
+/* The i-th name of agent.fallback; false: there are no more. */
+bool conf_fallback(const struct conf *c, size_t i, char name[CONF_NAME_SIZE]);
 const struct conf_tool *conf_find_tool(const struct conf *c, const char *name); /* NULL: none */
 const struct conf_database *conf_find_database(const struct conf *c, const char *name);
 /* Walk all rows for --help and check-config; false at the end. First the single settings, then those of each [model NAME],

@@ -203,6 +203,21 @@ static const void *find_item(const struct conf *c, enum family_at at, const char
     return i < item_n(c, f) ? items_of(c, f) + i * f->size : NULL;
 }
 
+bool conf_fallback(const struct conf *c, size_t i, char name[CONF_NAME_SIZE])
+{
+    static const char between[] = ", \t";
+    for (const char *at = c->fallback + strspn(c->fallback, between); *at; at += strspn(at, between)) {
+        const size_t n = strcspn(at, between), kept = n < CONF_NAME_SIZE ? n : CONF_NAME_SIZE - 1;
+        if (i-- == 0) {
+            memcpy(name, at, kept);
+            name[kept] = '\0';
+            return true;
+        }
+        at += n;
+    }
+    return false;
+}
+
 const struct conf_model *conf_find_model(const struct conf *c, const char *name)
 {
     return find_item(c, MODEL, name);

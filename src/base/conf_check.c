@@ -343,6 +343,16 @@ static int check_named(const struct conf *c, struct err *e)
     return 0;
 }
 
+/* Each name of the list; as conf_fallback() takes it apart. */
+static int check_fallback(const struct conf *c, struct err *e)
+{
+    char name[CONF_NAME_SIZE];
+    for (size_t i = 0; conf_fallback(c, i, name); i++)
+        if (!conf_find_model(c, name))
+            return err_set(e, ERR_CONFIG, "agent.fallback names \"%.80s\", but there is no [model %.80s]", name, name);
+    return 0;
+}
+
 static int check_together(const struct subject *s, const struct conf *c, struct err *e)
 {
     if (c->cell_timeout_ms > c->cell_timeout_max_ms)
@@ -358,7 +368,7 @@ static int check_together(const struct subject *s, const struct conf *c, struct 
                       e);
     if (!conf_find_model(c, c->model))
         return err_set(e, ERR_CONFIG, "agent.model is \"%.80s\", but there is no [model %.80s]", c->model, c->model);
-    return 0;
+    return check_fallback(c, e);
 }
 
 static int check_matrix(const struct subject *s, const struct conf *c, struct err *e)

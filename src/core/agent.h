@@ -59,6 +59,14 @@ struct agent_progress {
     int repair, repairs; /* repairing: k of m */
 };
 
+/* Another model, for the rest of a turn. */
+struct agent_model {
+    const struct model_ops *ops;
+    struct model *model;
+    const struct conf_model *section;
+    struct token_scale *scale;
+};
+
 enum agent_status { AGENT_ANSWERED, AGENT_FAILED, AGENT_REFUSED, AGENT_CANCELLED };
 const char *agent_status_name(enum agent_status s);
 
@@ -90,6 +98,8 @@ struct agent_events {
     void (*shortened)(void *ud, const char *notes, int64_t noted, int64_t shortened);
     /* How much may still be spent on this turn; before each ask. Optional. */
     enum agent_spending (*may_spend)(void *ud, int64_t in_tokens);
+    /* The model that was asked has failed for good: who is asked instead; false: nobody. Optional. */
+    bool (*next_model)(void *ud, struct agent_model *out);
     /* One call of the model is over and cost this. Optional. */
     void (*spent)(void *ud, const struct model_usage *u);
     /* A tool brought this file, which is laid into the box under that name: to be kept with the session's. Read from fd's beginning;

@@ -149,15 +149,6 @@ static bool skipped_the_work(const struct agent *a, const char *text, const stru
     return d->facts.n || a->cell_n || is_foreign(a, text) || (!has_digit(text) && wants_work(a->in.request));
 }
 
-/* How the newest table is loaded. */
-static const char *load_call(const struct agent *a)
-{
-    const char *load = "..."; /* no table: the model knows better */
-    for (const struct json *p = json_first(a->in.files); p; p = json_next(p))
-        load = json_str_or(p, "load", load);
-    return load;
-}
-
 /* The word about what is not supported, all of it in one. */
 static char *ask_for_support(const struct agent *a, const struct agent_doubts *d)
 {
@@ -191,7 +182,7 @@ static bool object(struct agent *a, struct model_answer *answer, const struct ag
                                       : a->objections || a->cell_n    ? NOTE_NOT_RUN_AGAIN
                                                                       : NOTE_NOT_RUN;
         a->objections++;
-        ask_again(a, answer, prompts_note(a->in.prompts, note, load_call(a), NULL));
+        ask_again(a, answer, prompts_note(a->in.prompts, note, agent_load_call(a), NULL));
         return true;
     }
     if ((d->facts.n == 0 && d->files.n == 0 && !d->chart) || (a->objections && all_failed(a)) || a->draft)
@@ -218,6 +209,8 @@ static void mark(struct agent *a, char **text, const struct agent_doubts *d)
     }
     if (d->chart)
         add_line(text, words(WORD_NO_CHART, a->in.language, NULL, NULL));
+    if (a->failed_model)
+        add_line(text, words(WORD_FALLBACK, a->in.language, a->in.section->section, a->failed_model));
     if (a->lost_context)
         add_line(text, words(WORD_CONTEXT_LOST, a->in.language, NULL, NULL));
     if (d->facts.n == 0)

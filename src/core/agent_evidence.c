@@ -4,6 +4,14 @@
 #include "conf.h"
 #include "json.h"
 
+const char *agent_load_call(const struct agent *a)
+{
+    const char *load = "..."; /* no table: the model knows better */
+    for (const struct json *p = json_first(a->in.files); p; p = json_next(p))
+        load = json_str_or(p, "load", load);
+    return load;
+}
+
 /* ---- what was shown ---- */
 
 /* An earlier answer. What its mark names was unsupported then, and does not support itself now; its words are left out then. */

@@ -95,7 +95,8 @@ struct agent {
     bool settled;       /* it is given as it is */
     char *unsupported;  /* what no output shows of the answer; NULL: nothing */
 
-    char *stopped_by; /* who cancelled; NULL: nobody */
+    const char *failed_model; /* name of the first one that failed; NULL: none did */
+    char *stopped_by;         /* who cancelled; NULL: nobody */
     char *answer;
     enum agent_status status;
     struct model_usage usage;
@@ -130,6 +131,7 @@ void agent_answer(struct agent *a, struct model_answer *answer, enum agent_statu
 bool agent_give_draft(struct agent *a); /* the one that was asked about, marked; false: there is none */
 bool agent_is_blank(const char *text);
 /* agent_evidence.c */
+const char *agent_load_call(const struct agent *a); /* how the newest table is loaded */
 struct agent_doubts {
     struct claims facts, files; /* that nothing shows; that do not exist */
     bool chart;                 /* there is none, and one is spoken of */

@@ -185,9 +185,9 @@ static void add_result(struct agent *a, const struct planned_call *p, char *take
     transcript_add_result(&a->talk.msgs, p->id, text, failed);
 }
 
-static void add_note(struct str *out, const struct agent *a, enum prompt_note n)
+static void add_note(struct str *out, const struct agent *a, enum prompt_note n, const char *x)
 {
-    autofree char *note = prompts_note(a->in.prompts, n, NULL, NULL);
+    autofree char *note = prompts_note(a->in.prompts, n, x, NULL);
     str_printf(out, "note: %s\n", note);
 }
 
@@ -210,11 +210,13 @@ static void count_cell(struct agent *a, const struct agent_cell *c, struct str *
     a->malformed = 0;
     a->repairs = failed ? a->repairs + 1 : 0;
     if (is_syntax_error(&c->cell))
-        add_note(result, a, NOTE_SYNTAX);
+        add_note(result, a, NOTE_SYNTAX, NULL);
+    else if (failed && json_len(a->in.files) && strcmp(c->cell.error_name ? c->cell.error_name : "", "NameError") == 0)
+        add_note(result, a, NOTE_NAME, agent_load_call(a));
     if (failed && same_error >= LOOP_NOTE_TIMES)
-        add_note(result, a, NOTE_SAME_ERROR);
+        add_note(result, a, NOTE_SAME_ERROR, NULL);
     else if (same_call >= LOOP_NOTE_TIMES)
-        add_note(result, a, NOTE_SAME_CALL);
+        add_note(result, a, NOTE_SAME_CALL, NULL);
     if (a->limit != LIMIT_NONE)
         return;
     if (failed && a->repairs >= a->in.conf->max_repairs)

@@ -160,6 +160,34 @@ static void ask_shorter(struct agent *a)
         agent_finish_words(a, AGENT_FAILED, WORD_TOO_LONG, NULL, NULL);
 }
 
+/* The planner without a model knows nothing of programs that others wrote. */
+static bool can_go_on(const struct agent *a, const struct conf_model *section)
+{
+    return !a->cell_n || strcmp(section->dialect, "builtin") != 0;
+}
+
+/* The same conversation, put to the next model of the list; its window may be another. */
+static bool ask_another(struct agent *a)
+{
+    struct agent_model next;
+    do {
+        if (!a->ev.next_model || !a->ev.next_model(a->ud, &next))
+            return false;
+    } while (!can_go_on(a, next.section));
+    log_warn("model_fallback", KV_S("turn", a->in.seed), KV_S("from", a->in.section->section),
+             KV_S("to", next.section->section));
+    a->failed_model = a->failed_model ? a->failed_model : a->in.section->section;
+    a->in.model_ops = next.ops;
+    a->in.model = next.model;
+    a->in.section = next.section;
+    a->in.scale = next.scale;
+    a->tries = 0;
+    a->max_output = 0;
+    a->overflowed = false;
+    a->back_off = loop_after(a->in.loop, 0, on_shorter, a);
+    return true;
+}
+
 static void transport_failed(struct agent *a, const struct err *e)
 {
     a->tries++;
@@ -170,7 +198,8 @@ static void transport_failed(struct agent *a, const struct err *e)
         return;
     }
     if (a->state == TURN_LAST) {
-        agent_give_up(a);
+        if (!ask_another(a))
+            agent_give_up(a);
         return;
     }
     if (err_retryable(e) && a->tries < TRIES_MAX) {
@@ -179,7 +208,7 @@ static void transport_failed(struct agent *a, const struct err *e)
         a->back_off = loop_after(a->in.loop, wait_ms < BACK_OFF_MAX_MS ? wait_ms : BACK_OFF_MAX_MS, on_back_off, a);
         return;
     }
-    if (agent_give_draft(a))
+    if (ask_another(a) || agent_give_draft(a))
         return;
     const bool setup = e->kind == ERR_REFUSED || e->kind == ERR_CONFIG;
     agent_finish_words(a, AGENT_FAILED, setup ? WORD_MODEL_SETUP : WORD_MODEL_DOWN, NULL, NULL);

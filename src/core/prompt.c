@@ -32,6 +32,7 @@ static const struct {
     [NOTE_CANCELLED] = { "repair.md", "cancelled" },
     [NOTE_NOT_RUN_LIMIT] = { "repair.md", "not_run_limit" },
     [NOTE_SYNTAX] = { "repair.md", "syntax" },
+    [NOTE_NAME] = { "repair.md", "name" },
     [NOTE_SAME_ERROR] = { "repair.md", "same_error" },
     [NOTE_SAME_CALL] = { "repair.md", "same_call" },
     [NOTE_EMPTY] = { "repair.md", "empty" },

@@ -32,6 +32,7 @@ enum prompt_note {
     NOTE_CANCELLED, /* a: who */
     NOTE_NOT_RUN_LIMIT,
     NOTE_SYNTAX,
+    NOTE_NAME, /* a: the call that loads the newest table */
     NOTE_SAME_ERROR,
     NOTE_SAME_CALL,
     NOTE_EMPTY,

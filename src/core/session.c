@@ -120,6 +120,29 @@ const struct conf_model *session_model(const struct session *s)
     return s->model ? s->model : conf_find_model(s->hub->parts.conf, s->hub->parts.conf->model);
 }
 
+/* The turn's model becomes the next one of the list that can be opened and is not the one that failed. */
+bool session_next_model(void *ud, struct agent_model *out)
+{
+    const struct session *s = ud;
+    const struct conf *c = s->hub->parts.conf;
+    struct turn *t = s->turn;
+    char name[CONF_NAME_SIZE];
+    while (conf_fallback(c, t->fallbacks++, name)) {
+        struct err e = { 0 };
+        const struct conf_model *section = conf_find_model(c, name);
+        struct hub_model *m = section && section != session_model(s) ? session_hub_model(s->hub, section, &e) : NULL;
+        if (e.kind != ERR_NONE)
+            log_warn("fallback_not_opened", KV_S("model", name), KV_E(&e));
+        if (!m)
+            continue;
+        t->model = m;
+        if (out)
+            *out = (struct agent_model){ m->ops, m->model, m->section, &m->scale };
+        return true;
+    }
+    return false;
+}
+
 /* ---- the hub ---- */
 
 int session_hub_new(struct session_hub **out, const struct session_parts *parts, struct err *e)

@@ -97,6 +97,7 @@ struct turn {
     int64_t id, started_ms;
     struct agent *agent; /* NULL until the box and the files are ready */
     struct hub_model *model;
+    size_t fallbacks; /* names of agent.fallback that were looked at */
     struct json *profiles;
     char *note; /* for the model */
     void (*went_back)(struct session *s);
@@ -279,6 +280,7 @@ void session_cell_text(void *ud, int number, char **out);                       
 
 /* session_budget.c */
 enum agent_spending session_may_spend(void *ud, int64_t in_tokens);                        /* agent_events.may_spend */
+bool session_next_model(void *ud, struct agent_model *out);                                /* agent_events.next_model */
 void session_spent(void *ud, const struct model_usage *u);                                 /* agent_events.spent */
 bool session_budget_over(struct session *s, const char *person, enum budget_scope *scope); /* nothing may begin */
 void session_tell_near(struct session *s); /* the running turn passed 80 per cent of something: said */

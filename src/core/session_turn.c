@@ -390,6 +390,7 @@ static void start_agent(struct session *s)
         .shortened = session_shortened,
         .may_spend = session_may_spend,
         .spent = session_spent,
+        .next_model = session_next_model,
         .keep_file = session_keep_file,
         .done = on_done,
     };
@@ -489,7 +490,7 @@ static void begin(struct session *s, struct request *r)
     s->turn = t;
     s->talked = true;
     t->model = session_hub_model(s->hub, session_model(s), &e);
-    if (!t->model) {
+    if (!t->model && !session_next_model(s, NULL)) {
         refuse(s, WORD_MODEL_SETUP, &e);
         return;
     }

@@ -95,9 +95,9 @@ class Adversity(Case):
         self.try_out("two calls with one id", 2, Reply(body=sse(delta(tool_calls=both[:1]), delta(tool_calls=[both[1] | {"index": 1}]), delta("tool_calls"))), HI)
         ids = [c["id"] for m in self.server.requests[-1]["messages"] for c in m.get("tool_calls", [])]
         self.assertEqual(len(ids), len(set(ids)))
-        big = "x = '" + "y" * (2 << 20) + "'\nprint(len(x))"
-        self.try_out("a call of two megabytes", 2, Reply(calls=[code(big)]), Reply(text="2097152 characters."), answer="2097152 characters.")
-        self.try_out("reset", 1, HI)
+        big = "x = '" + "y" * (1 << 19) + "'\nprint(len(x))"
+        self.try_out("a call of half a megabyte", 2, call("run_python", json.dumps({"code": big})), Reply(text="524288 characters."), answer="524288 characters.")
+        self.assertIn("524288", last_of(self.server.requests[-1]))
         text = "Grüße, 你好 😱"
         self.try_out("text cut within characters", 1, Reply(body=sse(delta(content=text), delta("stop"))), answer=text)
         self.try_out("bytes that are no UTF-8", 1, Reply(body=sse(delta(content="a")).replace(b'"a"', b'"a\xff\xfeb"')), answer="a��b")

@@ -3,7 +3,7 @@ import json
 import re
 import subprocess
 
-from fakes import DIALECTS, KEY, ROOT, Chat, Reply, need
+from fakes import DIALECTS, KEY, Chat, Fake, Reply, need
 from service import PROGRAM, Case, code, counting, last_of, talk_of
 
 TURNS = 20
@@ -48,6 +48,61 @@ class Service(Case):
         self.assertEqual(fake.faults, [])
         self.assertEqual(len(fake.requests), 2 * TURNS)
 
+    def test_twenty_rough_turns_of_each_dialect_break_no_rule(self) -> None:
+        """Programs that fail, calls cut by people, servers that die, a window that fills: what is sent stays what a strict server takes."""
+        for dialect in DIALECTS:
+            with self.subTest(dialect=dialect):
+                self.rough_conversation(dialect)
+
+    def rough_conversation(self, dialect: str) -> None:
+        left: list[Reply] = []
+
+        def script(body: dict) -> Reply:
+            if "Shorten the earlier part" in last_of(body):
+                return Reply(text="The notes.")
+            return left.pop(0) if left else Reply(text="Enough.")
+
+        def thought(**said: object) -> Reply:
+            return Reply(thinking="let me think", **said)  # type: ignore[arg-type]
+
+        fake = self.fake(dialect, script)
+        if isinstance(fake, Chat):
+            fake.reasoning = "let me think"
+        p = self.start(fake, "--set", f"service.data_dir={self.folder / dialect}", "--set", "model.house.context=9000", "--set", "model.house.max_output=1000", dialect=dialect)
+        for n in range(1, TURNS + 1):
+            kind = n % 5
+            if kind == 1:
+                left[:] = [thought(calls=[code("1/0")]), thought(text="Again.", calls=[code(f"print('row 123456 ' * 400, {n})")]), thought(text="Done.")]
+            elif kind == 2:
+                left[:] = [thought(calls=[code(f"print({n})"), code("print(x_unknown)"), code("print(3)")]), thought(text="Done.")]
+            elif kind == 3:
+                left[:] = [Reply(text="x" * 400, cut_after=300), thought(text="Done.")]
+            elif kind == 4:
+                left[:] = [thought(calls=[code("import time\ntime.sleep(60)")])]
+            else:
+                left[:] = [thought(text=""), thought(calls=[("no_such_tool", {"a": 1})]), thought(text="Done.")]
+            self.assertEqual(self.stopped(p, str(n), fake) if kind == 4 else self.say(p, str(n), f"Question {n}?"), "Stopped by @ann. Variables and files are kept." if kind == 4 else "Done.",
+                             (fake.faults, (self.folder / "log").read_text()[-1500:]))
+        assert p.stdin
+        p.stdin.close()
+        self.assertEqual(p.wait(60), 0)
+        self.assertEqual(fake.faults, [])
+        self.assertTrue(any("The notes." in talk_of(r) or "left out to save space" in talk_of(r) for r in fake.requests), "nothing was shortened")
+
+    def stopped(self, p: subprocess.Popen, event: str, fake: Fake) -> str | None:
+        """A question, stopped once its cell runs; the answer to it."""
+        assert p.stdin and p.stdout
+        line = {"room": "r", "sender": "@ann", "mentioned": True}
+        p.stdin.write(json.dumps(line | {"id": event, "text": "Wait a minute."}) + "\n")
+        p.stdin.flush()
+        for post in map(json.loads, p.stdout):
+            if post.get("post") == "status" and "cell" in post.get("markdown", ""):
+                p.stdin.write(json.dumps(line | {"id": f"stop-{event}", "text": "stop"}) + "\n")
+                p.stdin.flush()
+            elif post.get("post") == "answer" and post.get("reply_to") == event:
+                return post["markdown"]
+        return None
+
     def test_a_server_without_tools_gets_fences_and_the_person_an_answer(self) -> None:
         def script(body: dict) -> Reply:
             need("tools" not in body, "m does not support tools")
@@ -72,6 +127,37 @@ class Service(Case):
         left = [Reply(status=429, headers={"retry-after": "0.1"}, error={"error": {"message": "slow down"}}), Reply(text="Hello.")]
         fake = self.fake("chat", lambda body: left.pop(0))
         self.assertEqual(self.ask(fake, "chat", "Hi")["answer"], "Hello.")
+
+    def test_the_next_model_takes_over_where_the_first_one_fails(self) -> None:
+        """In the middle of a turn, with other rules for histories; what the first one thought stays behind."""
+        steps = iter([Reply(thinking="secret thought", calls=[code("print(6*7)")]), Reply(status=401, error={"error": {"message": "no"}})])
+        first = self.fake("chat", lambda body: next(steps))
+        first.reasoning = "secret thought"  # type: ignore[attr-defined]
+        second = self.fake("anthropic", lambda body: Reply(text="It is 42."))
+        other = [w for k, v in {"dialect": "anthropic", "url": second.url, "name": "m", "key_file": str(self.key_file)}.items() for w in ("--set", f"model.spare.{k}={v}")]
+        a = self.ask(first, "chat", "Six times seven?", *other, "--set", "agent.fallback=builtin, house,spare")
+        self.assertEqual((a["status"], a["answer"]), ("answered", "It is 42.\n\n*(Answered by the model `spare`: `house` could not be asked.)*"), self.log)
+        self.assertEqual((len(first.requests), len(second.requests), second.faults), (2, 1, []))
+        self.assertNotIn("secret thought", talk_of(second.requests[0]))
+        self.assertIn("model_fallback", self.log)
+
+    def test_budgets_end_a_turn_and_a_day_in_words(self) -> None:
+        fake = self.fake("anthropic", lambda body: Reply(text="Hello.", usage=(1000, 0, 500)))
+        p = self.start(fake, "--set", "budget.person_tokens=9000", "--set", "model.house.price_in=2", "--set", "model.house.price_out=10", dialect="anthropic")
+        said = []
+        for n in range(8):
+            assert p.stdin and p.stdout
+            p.stdin.write(json.dumps({"id": str(n), "room": "r", "sender": "@ann", "mentioned": True, "text": "Hi"}) + "\n")
+            p.stdin.flush()
+            for post in map(json.loads, p.stdout):
+                said += [post["markdown"]] if post.get("post") in ("answer", "notice") else []
+                if post.get("post") == "answer":
+                    break
+        self.assertEqual(sum("%" in x for x in said), 1, said)  # told once, at 80 per cent
+        self.assertLess(len(fake.requests), 8)
+        self.assertIn("budget", said[-1].lower())
+        self.assertIn("USD", self.say(p, "u", "usage") or "")
+        self.assertNotIn("budget", (self.say(p, "c", "```python\n6*7\n```") or "").lower())
 
     def test_a_wrong_key_fails_at_once_with_words(self) -> None:
         fake = self.fake("anthropic", lambda body: Reply(text="x"), key="another")

@@ -81,6 +81,25 @@ static void several_calls_run_in_order_until_one_fails(void **state)
     scene_close(&s);
 }
 
+static void a_name_that_is_not_there_is_answered_with_the_call_that_loads_the_file(void **state)
+{
+    static const char files[] =
+        "[{\"path\":\"a.csv\",\"name\":\"a.csv\",\"kind\":\"csv\",\"bytes\":9,\"sha256\":\"00\",\"load\":\"pd.read_csv('a.csv')\"}]";
+    struct scene s;
+    struct err e = { 0 };
+    (void)state;
+    scene_open(
+        &s,
+        CALL("df.x") "{\"calls\":[{\"args\":{\"code\":\"y\"}}],\"expect\":\"then `df = pd.read_csv('a.csv')`\"}\n" SAY(
+            "Done."),
+        FAIL("NameError") PRINTS("1"));
+    assert_int_equal(json_parse(&s.files, files, strlen(files), 1 << 20, &e), 0);
+    scene_start_with(&s, "show x", NULL);
+    world_run(&s.w, 1000);
+    assert_ended(&s, AGENT_ANSWERED, 2, 3);
+    scene_close(&s);
+}
+
 /* ---- the box ---- */
 
 static void a_killed_cell_is_told_with_its_cause(void **state)
@@ -245,6 +264,7 @@ int main(void)
         cmocka_unit_test(an_unknown_tool_fails_and_the_turn_goes_on),
         cmocka_unit_test(a_call_written_as_text_runs),
         cmocka_unit_test(several_calls_run_in_order_until_one_fails),
+        cmocka_unit_test(a_name_that_is_not_there_is_answered_with_the_call_that_loads_the_file),
         cmocka_unit_test(a_killed_cell_is_told_with_its_cause),
         cmocka_unit_test(a_failed_sandbox_ends_the_turn_in_words),
         cmocka_unit_test(long_output_reaches_the_model_as_head_and_tail),

@@ -368,9 +368,39 @@ static void rows_list_the_models_of_the_file_or_a_template(void **state)
     assert_string_equal(value_of(&c, "model.b.dialect", &row), "chat");
 }
 
+static void the_fallback_list_names_models_that_are_there(void **state)
+{
+    static const struct {
+        const char *list;
+        bool good;
+        size_t n;
+    } cases[] = {
+        { "", true, 0 }, { "builtin", true, 1 }, { " spare ,builtin,, ", true, 2 }, { "spare,nobody", false, 2 }
+    };
+    (void)state;
+    for (size_t i = 0; i < countof(cases); i++) {
+        struct conf c;
+        struct err e = { 0 };
+        char name[CONF_NAME_SIZE];
+        size_t n = 0;
+        autofree char *row = xasprintf("agent.fallback=%s", cases[i].list);
+        conf_init(&c);
+        assert_int_equal(conf_set(&c, "model.spare.dialect=chat", &e) +
+                             conf_set(&c, "model.spare.url=http://127.0.0.1:1/v1", &e) +
+                             conf_set(&c, "model.spare.name=m", &e) + conf_set(&c, row, &e),
+                         0);
+        while (conf_fallback(&c, n, name))
+            n++;
+        assert_int_equal(n, cases[i].n);
+        assert_int_equal(conf_check(&c, &e) == 0, cases[i].good);
+        conf_clear(&c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_fallback_list_names_models_that_are_there),
         cmocka_unit_test(defaults_are_sound_and_print_as_the_table_has_them),
         cmocka_unit_test(builtin_is_always_there),
         cmocka_unit_test(the_shipped_file_has_every_setting_at_its_default),
