@@ -1,8 +1,10 @@
 /* The command table. Each subcommand is one file in cli/. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include "cli/cli.h"
+#include "str.h"
 
 static const struct cli_command commands[] = {
     { "run", "sandbook run [-c FILE]", "the service: connect to the chat platforms and answer", "",
@@ -94,20 +96,21 @@ static int run(const struct cli_command *cmd, int argc, char **argv)
     return rc;
 }
 
-/* Where a standard descriptor is closed, the database would get its number next, and the log would be written into it. */
-static void fill_descriptors(void)
+static int unknown(const char *word)
 {
-    int fd;
-    do
-        fd = open("/dev/null", O_RDWR);
-    while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd >= 0)
-        (void)close(fd);
+    const char *names[countof(commands)];
+    for (size_t i = 0; i < countof(commands); i++)
+        names[i] = commands[i].name;
+    const char *nearest = str_nearest(word, names, countof(names));
+    if (*word == '-')
+        return cli_usage("the command comes first, then its options; got \"%s\"; see: sandbook --help", word);
+    if (nearest)
+        return cli_usage("there is no command \"%s\"; did you mean \"%s\"? See: sandbook --help", word, nearest);
+    return cli_usage("there is no command \"%s\"; see: sandbook --help", word);
 }
 
-int main(int argc, char **argv)
+static int work(int argc, char **argv)
 {
-    fill_descriptors();
     const char *word = argc > 1 ? argv[1] : "";
     if (!strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help")) {
         print_help(stdout);
@@ -117,7 +120,28 @@ int main(int argc, char **argv)
     if (cmd)
         return run(cmd, argc, argv);
     if (*word)
-        return cli_usage("there is no command \"%s\"; see: sandbook --help", word);
+        return unknown(word);
     print_help(stderr);
     return CLI_USAGE;
+}
+
+/* A number below 3 that nobody opened would be the next file's: what is printed would go into a database. */
+static int open_standard(void)
+{
+    int fd = open("/dev/null", O_RDWR); /* not close-on-exec: it stays, for what is started, too */
+    while (fd >= 0 && fd <= STDERR_FILENO)
+        fd = open("/dev/null", O_RDWR);
+    return fd < 0 ? -1 : close(fd);
+}
+
+int main(int argc, char **argv)
+{
+    if (open_standard() < 0)
+        return CLI_MACHINE;
+    int rc = work(argc, argv);
+    errno = 0;
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || rc != CLI_OK)
+        return rc;
+    (void)cli_usage("stdout could not be written%s%s", errno ? ": " : "", errno ? strerror(errno) : "");
+    return CLI_FAILED; /* nobody got the result */
 }

@@ -1,6 +1,5 @@
 /* conf.c - text to settings and back. The tables of conf.h become rows here; nothing else knows the names. */
 #include "conf.h"
-#include "conf_suggest.h"
 #include "conf_types.h"
 #include "str.h"
 
@@ -242,7 +241,7 @@ static int unknown_key(const struct place *p, const char *section, const char *k
     for (size_t i = 0; i < p->row_n; i++)
         if (strcmp(p->rows[i].section, section) == 0)
             names[n++] = p->rows[i].key;
-    const char *nearest = conf_nearest(key, names, n);
+    const char *nearest = str_nearest(key, names, n);
     if (nearest)
         return err_set(e, ERR_CONFIG, "unknown setting \"%.64s\" in [%s]; did you mean \"%s\"?", key, section, nearest);
     for (size_t i = 0; i < countof(conf_rows); i++)
@@ -275,7 +274,7 @@ static int check_section(const char *section, struct err *e)
     for (size_t i = 0; i < countof(families); i++)
         names[n++] = families[i].word;
     autofree char *word = xstrndup(section, strcspn(section, " \t"));
-    const char *nearest = conf_nearest(word, names, n);
+    const char *nearest = str_nearest(word, names, n);
     if (nearest)
         return err_set(e, ERR_CONFIG, "unknown section [%.64s]; did you mean [%s%s]?", section, nearest,
                        family_named(nearest, strlen(nearest)) ? " NAME" : "");

@@ -5,6 +5,7 @@
  * image of another time. */
 #include "native_paths.h"
 
+#include <pwd.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -93,7 +94,10 @@ static char *cache_folder(void)
         return xstrdup(own);
     if (given(xdg))
         return xasprintf("%s/sandbook", xdg);
-    return given(home) ? xasprintf("%s/.cache/sandbook", home) : NULL;
+    if (given(home))
+        return xasprintf("%s/.cache/sandbook", home);
+    const struct passwd *user = getpwuid(geteuid()); /* a cron job, or env -i */
+    return user && given(user->pw_dir) ? xasprintf("%s/.cache/sandbook", user->pw_dir) : NULL;
 }
 
 static int find_image(struct native_paths *out, const struct conf *c, const char *here, struct err *e)

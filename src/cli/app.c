@@ -23,6 +23,8 @@ static void on_signal(void *ud, int signo)
 {
     struct app *a = ud;
     log_info("signal", KV_I("number", signo));
+    if (!a->many && !a->stopped)
+        (void)fputs("sandbook: stopped\n", stderr);
     a->stopped = true;
     loop_stop(a->loop);
 }
@@ -107,12 +109,26 @@ static int make_folders(const char *path, bool *made)
     return *made || errno == EEXIST ? 0 : -1;
 }
 
+static const char *temporary(void)
+{
+    const char *tmp = getenv("TMPDIR");
+    return tmp && *tmp ? tmp : "/tmp";
+}
+
+/* Where one may only read, what is made lies among the temporary files; its paths are printed whole. */
+static char *temporary_folder(bool *made)
+{
+    char *path = xasprintf("%s/sandbook-out-XXXXXX", temporary());
+    *made = mkdtemp(path) != NULL;
+    return path;
+}
+
 /* Without --out each run has a folder of its own, so that none overwrites what another made. */
 static char *numbered_folder(bool *made)
 {
     bool parent = false;
-    if (make_folders("sandbook-out", &parent) < 0)
-        return absolute("sandbook-out");
+    if (make_folders("sandbook-out", &parent) < 0 || faccessat(AT_FDCWD, "sandbook-out", W_OK | X_OK, AT_EACCESS) < 0)
+        return temporary_folder(made);
     for (int n = 1; n < RUNS_MAX; n++) {
         autofree char *name = xasprintf("sandbook-out/%d", n);
         *made = mkdir(name, 0777) == 0;
@@ -136,8 +152,7 @@ int app_out(struct app *a)
 int app_scratch(struct app *a)
 {
     struct err e = { 0 };
-    const char *tmp = getenv("TMPDIR");
-    autofree char *path = xasprintf("%s/sandbook-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    autofree char *path = xasprintf("%s/sandbook-XXXXXX", temporary());
     if (!mkdtemp(path)) {
         (void)err_sys(&e, ERR_CONFIG, errno, "cannot make a temporary folder %s", path);
         return cli_fail(&e);

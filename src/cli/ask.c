@@ -11,7 +11,10 @@ struct ask {
     struct app app;
     struct chat *chat;
     int status;
-    bool turned; /* there was an answer: what else is said is none */
+    bool turned;     /* there was an answer: what else is said is none */
+    bool failed;     /* what was said was that something did not work */
+    struct str said; /* besides an answer */
+    int64_t begun_ms;
 };
 
 static void print_facts(const struct json *facts)
@@ -30,31 +33,43 @@ static void on_turn_done(void *ud, const struct turn_report *r)
         print_facts(r->facts);
 }
 
-/* A command's answer: no turn, and an answer all the same. */
+/* A command's answer, or what there is to say about a file: the answer when no turn comes after it. */
 static void on_notice(void *ud, const char *markdown, bool failed)
 {
     struct ask *a = ud;
-    static const char *const none[] = { "cells", "figures", "files" };
-    if (a->turned)
-        return;
-    a->turned = !failed;
-    a->status = failed ? CLI_FAILED : CLI_OK;
-    if (!a->app.o->json)
-        return;
-    autojson struct json *facts = json_new_object();
-    json_set_str(facts, "status", failed ? "failed" : "answered");
-    json_set_str(facts, "answer", markdown);
-    for (size_t i = 0; i < countof(none); i++)
-        json_set(facts, none[i], json_new_array());
+    a->failed = a->failed || failed;
+    str_puts(&a->said, a->said.len ? "\n\n" : "");
+    str_puts(&a->said, markdown);
+}
+
+/* The facts of a turn that was none. */
+static struct json *facts_of_notices(struct ask *a)
+{
+    static const char *const lists[] = { "cells", "figures", "files" }, *const counts[] = { "in", "cached", "out" };
+    struct json *facts = json_new_object(), *usage = json_new_object();
+    json_set_str(facts, "status", a->failed ? "failed" : "answered");
+    json_set_str(facts, "answer", str_peek(&a->said));
+    for (size_t i = 0; i < countof(lists); i++)
+        json_set(facts, lists[i], json_new_array());
     json_set(facts, "receipt", json_new_object());
+    for (size_t i = 0; i < countof(counts); i++)
+        json_set_int(usage, counts[i], 0);
+    json_set(facts, "usage", usage);
     json_set_int(facts, "steps", 0);
-    print_facts(facts);
+    json_set_int(facts, "took_ms", loop_now_ms(a->app.loop) - a->begun_ms);
+    return facts;
 }
 
 static void on_drained(void *ud)
 {
     struct ask *a = ud;
     app_stop(&a->app);
+    if (a->turned || !a->said.len)
+        return;
+    a->status = a->failed ? CLI_FAILED : CLI_OK;
+    autojson struct json *facts = a->app.o->json ? facts_of_notices(a) : NULL;
+    if (facts)
+        print_facts(facts);
 }
 
 static const struct session_watch watch = { .turn_done = on_turn_done, .notice = on_notice, .drained = on_drained };
@@ -70,6 +85,7 @@ static int question(struct ask *a, const char *text, FILE *answers)
     if (local_open_terminal(&a->chat, a->app.loop, &t, &session_hub_events, a->app.hub, &e) < 0)
         return cli_fail(&e);
     session_hub_attach(a->app.hub, &chat_local, a->chat);
+    a->begun_ms = loop_now_ms(a->app.loop);
     if (session_hub_resume(a->app.hub, &e) < 0 || local_say(a->chat, text, o->files.at, o->files.n, &e) < 0)
         return cli_fail(&e);
     session_hub_events.on_end(a->app.hub, a->chat);
@@ -110,7 +126,7 @@ int cli_ask(struct cli_options *o)
     int rc = check_files(o);
     if (rc != CLI_OK)
         return rc;
-    struct ask a = { .status = CLI_FAILED };
+    struct ask a = { .status = CLI_FAILED, .said = STR_INIT(1 << 20) };
     FILE *answers = o->json ? fopen("/dev/null", "w") : stdout; /* with --json the report is the answer */
     if (!answers)
         return cli_usage("cannot open /dev/null");
@@ -126,6 +142,7 @@ int cli_ask(struct cli_options *o)
     session_hub_free(take(a.app.hub));
     chat_local.close(a.chat);
     app_close(&a.app);
+    str_clear(&a.said);
     if (answers != stdout)
         (void)fclose(answers);
     return rc;

@@ -1,29 +1,31 @@
 /* Cells from stdin: one box, no model, no store. Lines are read while cells run and worked off in order. */
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <errno.h>
 #include "app.h"
 #include "cells_files.h"
+#include "cells_input.h"
 #include "json.h"
 #include "core/state.h"
 #include "log.h"
 #include "str.h"
 
-enum { INPUT_MAX = 64 << 20, LINE_BYTES_MAX = 2 << 20 };
+enum { ANSWER_MAX = 64 << 20 };
 
 struct cells {
     struct app app;
     struct box *box;
-    struct str in;      /* what stdin said and was not worked off */
-    size_t at;          /* of it, where the next cell begins */
-    bool ended, asking; /* stdin is over; the box is busy */
-    bool paused;        /* stdin is not watched: enough waits already */
-    bool failed;        /* some cell did */
-    bool broken;        /* some line could not be worked off */
+    struct cells_input in;
+    bool asking;  /* the box is busy */
+    bool running; /* with a cell */
+    bool paused;  /* stdin is not watched: enough waits already */
+    bool failed;  /* some cell did */
+    bool broken;  /* some line could not be worked off */
     int number;
     int state;                /* it is the one after that cell */
-    char *id;                 /* of the running line */
+    struct json *id;          /* of the running line: whatever it was */
     int branch_fd;            /* files for the branch that is asked for; 0: none */
     struct session_row owner; /* of checkpoints and files; platform NULL: none was asked for yet */
     struct state_job *job;
@@ -32,12 +34,12 @@ struct cells {
 
 static void next(struct cells *c);
 
-static void print_line(const struct json *j)
+static void print_line(struct cells *c, const struct json *j)
 {
-    AUTO(str_clear) struct str text = STR_INIT(INPUT_MAX);
+    AUTO(str_clear) struct str text = STR_INIT(ANSWER_MAX);
     json_print(&text, j);
-    (void)puts(str_peek(&text));
-    (void)fflush(stdout);
+    if (puts(str_peek(&text)) < 0 || fflush(stdout) < 0)
+        app_stop(&c->app); /* nobody reads on; main says so */
 }
 
 static void print_cell(const struct cell *cell)
@@ -57,9 +59,14 @@ static void print_cell(const struct cell *cell)
     (void)fflush(stdout);
 }
 
-static void put_id(struct json *j, const char *id)
+static void put_id(struct json *j, const struct json *id)
 {
-    json_set_str(j, "id", id);
+    json_set(j, "id", id ? json_dup(id) : NULL);
+}
+
+static void forget_id(struct cells *c)
+{
+    json_free(take(c->id));
 }
 
 /* A line that could not be done: never silence. */
@@ -74,7 +81,7 @@ static void print_refusal(struct cells *c, const char *status, const char *why)
     put_id(j, c->id);
     json_set_str(j, "status", status);
     json_set_str(j, "why", why);
-    print_line(j);
+    print_line(c, j);
 }
 
 static void finish(struct cells *c)
@@ -84,18 +91,18 @@ static void finish(struct cells *c)
 
 static void done_with_line(struct cells *c)
 {
-    c->asking = false;
-    free(take(c->id));
+    c->asking = c->running = false;
+    forget_id(c);
     next(c);
 }
 
 static void report_cell(struct cells *c, struct cell *cell)
 {
     c->failed = c->failed || cell->status != CELL_OK;
-    cell->id = take(c->id);
     if (c->app.o->json) {
         autojson struct json *j = cell_to_json(cell, NULL);
-        print_line(j);
+        put_id(j, c->id);
+        print_line(c, j);
     } else {
         print_cell(cell);
     }
@@ -109,7 +116,7 @@ static void report_command(struct cells *c, const struct json *reply)
     for (const struct json *x = json_first(reply); x; x = json_next(x))
         if (strcmp(json_key(x), "status") != 0)
             json_set(j, json_key(x), json_dup(x));
-    print_line(j);
+    print_line(c, j);
 }
 
 /* Where undo, branch and reset have led to. */
@@ -174,13 +181,25 @@ static void ask(struct cells *c, const struct box_request *rq)
         return;
     c->asking = false;
     print_refusal(c, "failed", e.msg);
-    free(take(c->id));
+    forget_id(c);
 }
 
-static void run_code(struct cells *c, const char *code)
+static void run_code(struct cells *c, const char *code, size_t n)
 {
-    ask(c, &(struct box_request){
-               .op = BOX_OP_CELL, .text = code, .text_n = strlen(code), .number = ++c->number, .fd = -1 });
+    ask(c, &(struct box_request){ .op = BOX_OP_CELL, .text = code, .text_n = n, .number = ++c->number, .fd = -1 });
+    c->running = c->asking;
+}
+
+/* Ctrl-C while it ran: its line is owed an answer all the same. */
+static void report_cancelled(struct cells *c)
+{
+    AUTO(cell_clear) struct cell cell;
+    cell_init(&cell);
+    cell.number = c->number;
+    cell.status = CELL_CANCELLED;
+    cell.state = CELL_LOST;
+    cell.why = xstrdup("the command was stopped while it ran");
+    report_cell(c, &cell);
 }
 
 /* ---- checkpoints: in a store that goes when we go ---------------------------------------------------------------------- */
@@ -216,7 +235,7 @@ static void on_state(void *ud, const struct json *report, const struct err *e)
     json_set(j, "not_kept", not_kept(json_get(report, "lost")));
     json_set(j, "notes", json_dup(json_get(report, "notes")));
     json_set_int(j, "took_ms", loop_now_ms(c->app.loop) - c->asked_ms);
-    print_line(j);
+    print_line(c, j);
     done_with_line(c);
 }
 
@@ -288,88 +307,102 @@ static void run_command(struct cells *c, const char *word, int number)
     print_refusal(c, "refused", why);
 }
 
+/* The number of a line's "cell": -1 with a sentence when it is none. Only branch must have one. */
+static int cell_of(const struct json *j, const char *command, int *number, struct err *e)
+{
+    int64_t n = 0;
+    if (json_type(json_get(j, "cell")) == JSON_NULL && strcmp(command, "branch") != 0)
+        return 0;
+    if (json_int(j, "cell", &n, e) < 0 || n < 0 || n > INT_MAX)
+        return err_set(e, ERR_DATA, "\"cell\" of \"%.20s\" is the number of a cell", command);
+    *number = (int)n;
+    return 0;
+}
+
+static void command_line(struct cells *c, const struct json *j)
+{
+    struct err e = { 0 };
+    const char *command = json_text(json_get(j, "command"));
+    int number = 0;
+    if (cell_of(j, command, &number, &e) < 0)
+        print_refusal(c, "refused", e.msg);
+    else
+        run_command(c, command, number);
+}
+
+/* What is wrong with a line's members, or NULL. */
+static const char *unlike_a_line(const struct json *j)
+{
+    const struct json *code = json_get(j, "code"), *command = json_get(j, "command"), *id = json_get(j, "id");
+    if (json_type(j) != JSON_OBJECT || !(code || command))
+        return "a line needs \"code\" or \"command\"";
+    if (code && command)
+        return "a line has \"code\" or \"command\", not both";
+    if (json_type(code ? code : command) != JSON_STRING)
+        return code ? "\"code\" is a string" : "\"command\" is a string";
+    if (json_type(id) == JSON_OBJECT || json_type(id) == JSON_ARRAY)
+        return "\"id\" is a string or a number";
+    return NULL;
+}
+
 static void json_line(struct cells *c, const char *line, size_t n)
 {
     struct err e = { 0 };
     autojson struct json *j = NULL;
-    if (json_parse(&j, line, n, LINE_BYTES_MAX, &e) < 0) {
+    if (json_parse(&j, line, n, CELLS_UNIT_MAX, &e) < 0) {
         autofree char *why = xasprintf("this line is not what cells reads ({\"code\": \"...\"}): %s", e.msg);
         print_refusal(c, "refused", why);
         return;
     }
-    const char *id = json_str_or(j, "id", NULL), *code = json_str_or(j, "code", NULL),
-               *command = json_str_or(j, "command", NULL);
-    c->id = id ? xstrdup(id) : NULL;
-    if (code)
-        run_code(c, code);
-    else if (command)
-        run_command(c, command, (int)json_int_or(j, "cell", 0));
+    const char *wrong = unlike_a_line(j), *code = json_str_or(j, "code", NULL);
+    const struct json *id = json_type(j) == JSON_OBJECT ? json_get(j, "id") : NULL;
+    c->id = id ? json_dup(id) : NULL;
+    if (wrong)
+        print_refusal(c, "refused", wrong);
+    else if (code)
+        run_code(c, code, strlen(code));
     else
-        print_refusal(c, "refused", "a line needs \"code\" or \"command\"");
+        command_line(c, j);
     if (!c->asking)
-        free(take(c->id));
+        forget_id(c);
 }
 
 /* ---- stdin ------------------------------------------------------------------------------------------------------------ */
 
 static bool blank(const char *text, size_t n)
 {
-    return strspn(text, " \t\r\n") >= n;
-}
-
-/* Where the cell that begins at text ends: the next "# %%" line, or NULL when it is not all here yet. */
-static char *cell_end(const struct cells *c, char *text)
-{
-    char *end = c->in.buf + c->in.len;
-    for (char *at = text; (at = strstr(at, "\n# %%")); at++)
-        return at + 1;
-    return c->ended ? end : NULL;
-}
-
-static char *line_end(const struct cells *c, char *text)
-{
-    char *nl = memchr(text, '\n', (size_t)(c->in.buf + c->in.len - text));
-    return nl ? nl + 1 : c->ended ? c->in.buf + c->in.len : NULL;
-}
-
-/* Takes one unit (a JSON line, or a cell of plain code) off the input; false when there is none yet. */
-static bool one_unit(struct cells *c)
-{
-    char *text = c->in.buf + c->at, *all = c->in.buf + c->in.len;
-    char *end = text == all ? NULL : c->app.o->json ? line_end(c, text) : cell_end(c, text);
-    if (!end)
-        return false;
-    c->at += (size_t)(end - text);
-    autofree char *unit = xstrndup(text, (size_t)(end - text));
-    if (blank(unit, strlen(unit)))
-        return true;
-    if (c->app.o->json)
-        json_line(c, unit, strlen(unit));
-    else
-        run_code(c, unit);
-    return true;
-}
-
-static void compact(struct cells *c)
-{
-    struct str rest = STR_INIT(c->in.max);
-    str_add(&rest, c->in.buf + c->at, c->in.len - c->at);
-    str_clear(&c->in);
-    c->in = rest;
-    c->at = 0;
+    while (n && strchr(" \t\r\n", text[n - 1]) && text[n - 1])
+        n--;
+    return n == 0;
 }
 
 static void on_input(void *ud, int fd, uint32_t events);
 
+static bool one_unit(struct cells *c)
+{
+    const char *text = NULL;
+    size_t n = 0;
+    switch (cells_input_next(&c->in, &text, &n)) {
+    case CELLS_NONE: return false;
+    case CELLS_TOO_LONG: print_refusal(c, "refused", "this is longer than 2 MiB"); return true;
+    case CELLS_UNIT: break;
+    }
+    if (blank(text, n))
+        return true;
+    if (c->app.o->json)
+        json_line(c, text, n);
+    else
+        run_code(c, text, n);
+    return true;
+}
+
 static void next(struct cells *c)
 {
-    while (!c->asking && c->in.buf && one_unit(c))
+    while (!c->asking && one_unit(c))
         ;
-    if (c->at > (1 << 20))
-        compact(c);
-    if (!c->asking && c->ended)
+    if (!c->asking && c->in.ended)
         finish(c);
-    if (c->paused && !c->ended && c->in.len - c->at < INPUT_MAX / 2) {
+    if (c->paused && !c->in.ended && !cells_input_full(&c->in)) {
         c->paused = false;
         loop_io(c->app.loop, STDIN_FILENO, EPOLLIN, on_input, c);
     }
@@ -383,11 +416,16 @@ static void on_input(void *ud, int fd, uint32_t events)
     ssize_t n = read(fd, buf, sizeof buf);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
+    if (n < 0) {
+        (void)cli_usage("stdin cannot be read: %s", strerror(errno));
+        c->broken = true;
+    }
     if (n > 0)
-        str_add(&c->in, buf, (size_t)n);
-    c->ended = n <= 0;
-    c->paused = c->in.len - c->at > INPUT_MAX / 2;
-    if (c->ended || c->paused)
+        cells_input_add(&c->in, buf, (size_t)n);
+    else
+        cells_input_end(&c->in);
+    c->paused = cells_input_full(&c->in);
+    if (c->in.ended || c->paused)
         loop_io_stop(c->app.loop, fd);
     next(c);
 }
@@ -407,8 +445,10 @@ static int work(struct cells *c)
         return cli_fail(&e);
     loop_io(c->app.loop, STDIN_FILENO, EPOLLIN, on_input, c);
     rc = app_run(&c->app);
-    if (!c->ended && !c->paused)
+    if (!c->in.ended && !c->paused)
         loop_io_stop(c->app.loop, STDIN_FILENO);
+    if (c->running && c->app.stopped)
+        report_cancelled(c);
     sandbox_native.close(c->box);
     state_free(c->job);
     session_row_clear(&c->owner);
@@ -423,14 +463,15 @@ int cli_cells(struct cli_options *o)
 {
     if (o->rest.n)
         return cli_usage("cells reads code from stdin; got the word \"%s\"", o->rest.at[0]);
-    struct cells c = { .in = STR_INIT(INPUT_MAX) };
+    struct cells c = { .number = 0 };
+    cells_input_init(&c.in, o->json);
     int rc = app_open(&c.app, o);
     if (rc == CLI_OK)
         rc = app_sandbox(&c.app);
     if (rc == CLI_OK)
         rc = work(&c);
-    str_clear(&c.in);
-    free(c.id);
+    cells_input_clear(&c.in);
+    forget_id(&c);
     app_close(&c.app);
     return rc;
 }

@@ -3,6 +3,9 @@
 
 int cli_check_config(struct cli_options *o)
 {
+    int rc = cli_no_words(o, "check-config");
+    if (rc != CLI_OK)
+        return rc;
     /* Reading it was the check; a mistake never gets here. */
     cli_print_settings(&o->conf);
     (void)printf("\nThe configuration is valid. Answers come from: %s.\n", o->conf.model);

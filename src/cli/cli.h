@@ -42,6 +42,8 @@ void cli_print_settings(const struct conf *c);
 /* "sandbook: <what>" on stderr, then the exit status for that kind of error. */
 int cli_fail(const struct err *e);
 int cli_usage(const char *fmt, ...) printf_like(1, 2);
+/* For a command that takes options alone: CLI_USAGE after a sentence when there are words, too. */
+must_check int cli_no_words(const struct cli_options *o, const char *command);
 
 int cli_run(struct cli_options *o);
 int cli_ask(struct cli_options *o);

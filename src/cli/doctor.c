@@ -88,10 +88,11 @@ static int examine(struct doctor *d)
 
 int cli_doctor(struct cli_options *o)
 {
-    if (o->rest.n)
-        return cli_usage("doctor takes no words; got \"%s\"", o->rest.at[0]);
+    int rc = cli_no_words(o, "doctor");
+    if (rc != CLI_OK)
+        return rc;
     struct doctor d = { 0 };
-    int rc = app_open(&d.app, o);
+    rc = app_open(&d.app, o);
     if (rc == CLI_OK)
         rc = examine(&d);
     if (!o->json)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "cli.h"
 #include "log.h"
+#include "str.h"
 
 #define DEFAULT_CONF "/etc/sandbook/sandbook.conf"
 
@@ -32,6 +33,11 @@ int cli_usage(const char *fmt, ...)
     say_error(fmt, ap);
     va_end(ap);
     return CLI_USAGE;
+}
+
+int cli_no_words(const struct cli_options *o, const char *command)
+{
+    return o->rest.n ? cli_usage("%s takes no words; got \"%s\"", command, o->rest.at[0]) : CLI_OK;
 }
 
 static void say_plain(const char *fmt, ...) printf_like(1, 2);
@@ -114,9 +120,39 @@ static const char *option_name(int letter)
     return "";
 }
 
-static int unknown(const struct cli_command *cmd, const char *word, const char *why)
+static bool knows(const struct cli_command *cmd, int letter)
+{
+    return strchr("csh", letter) || strchr(cmd->options, letter);
+}
+
+static int wrong(const struct cli_command *cmd, const char *word, const char *why)
 {
     return cli_usage("%s: %s: %s; see: sandbook %s --help", cmd->name, word, why, cmd->name);
+}
+
+static int unknown(const struct cli_command *cmd, const char *word)
+{
+    const char *names[countof(long_options)];
+    size_t n = 0;
+    for (const struct option *o = long_options; o->name; o++)
+        if (knows(cmd, o->val))
+            names[n++] = o->name;
+    autofree char *bare = xstrndup(word + strspn(word, "-"), strcspn(word + strspn(word, "-"), "="));
+    const char *nearest = str_nearest(bare, names, n);
+    if (!nearest)
+        return wrong(cmd, word, "unknown option");
+    autofree char *why = xasprintf("unknown option; did you mean --%s?", nearest);
+    return wrong(cmd, word, why);
+}
+
+/* What getopt stopped at: a name that it does not know, a value where none belongs, or two names that begin so. */
+static int not_read(const struct cli_command *cmd, const char *word)
+{
+    const size_t n = strcspn(word, "=");
+    for (const struct option *o = long_options; o->name && word[n]; o++)
+        if (!strncmp(word, "--", 2) && strlen(o->name) == n - 2 && !strncmp(word + 2, o->name, n - 2))
+            return wrong(cmd, word, "takes no value");
+    return unknown(cmd, word);
 }
 
 static int read_words(struct cli_options *o, const struct cli_command *cmd, int argc, char **argv)
@@ -125,12 +161,12 @@ static int read_words(struct cli_options *o, const struct cli_command *cmd, int 
     optind = 2;
     for (int letter; (letter = getopt_long(argc, argv, ":c:h", long_options, NULL)) != -1;) {
         if (letter == '?')
-            return unknown(cmd, argv[optind - 1], "unknown option");
+            return not_read(cmd, argv[optind - 1]);
         autofree char *name = xasprintf("--%s", option_name(letter == ':' ? optopt : letter));
         if (letter == ':')
-            return unknown(cmd, name, "needs a value");
-        if (!strchr("csh", letter) && !strchr(cmd->options, letter))
-            return unknown(cmd, name, "unknown option");
+            return wrong(cmd, name, "needs a value");
+        if (!knows(cmd, letter))
+            return unknown(cmd, name);
         int rc = take_option(o, letter, optarg);
         if (rc != CLI_OK)
             return rc;

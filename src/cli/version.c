@@ -3,7 +3,8 @@
 
 int cli_version(struct cli_options *o)
 {
-    (void)o;
-    (void)puts("sandbook " SANDBOOK_VERSION);
-    return CLI_OK;
+    int rc = cli_no_words(o, "version");
+    if (rc == CLI_OK)
+        (void)puts("sandbook " SANDBOOK_VERSION);
+    return rc;
 }

@@ -206,7 +206,8 @@ static void tell_watch(const struct session *s, const char *markdown, bool faile
 
 static bool is_failure(enum word w)
 {
-    return w == WORD_TRY_AGAIN || w == WORD_MODEL_SETUP || w == WORD_MODEL_DOWN || w == WORD_INTERNAL;
+    return w == WORD_TRY_AGAIN || w == WORD_MODEL_SETUP || w == WORD_MODEL_DOWN || w == WORD_INTERNAL ||
+           w == WORD_FILE_STORE || w == WORD_FILE_FAILED;
 }
 
 static void post_notice(struct session *s, struct request *r, char *take_markdown, bool failed)

@@ -1,9 +1,11 @@
 """`sandbook cells`: what people and agents rely on between and inside cells."""
 import json
+import signal
+import subprocess
 import time
 from pathlib import Path
 
-from sandbook import Case, run
+from sandbook import PROGRAM, Case, run
 
 KEYS = ["id", "cell", "status", "stdout", "stderr", "result", "error", "figures", "files", "state", "truncated", "took_ms", "start_ms", "peak_bytes"]
 
@@ -176,6 +178,35 @@ class Calls(Case):
         p = run("cells", "--json", "--out", self.out, stdin='{"code": "1"}\nnot json\n{"nothing": 1}\n{"command": "fly"}\n{"code": "2"}\n')
         answers = [json.loads(line) for line in p.stdout.splitlines()]
         self.assertEqual([a["status"] for a in answers], ["ok", "refused", "refused", "refused", "ok"])
+        self.assertEqual(p.returncode, 1)
+
+    def test_lines_that_are_not_what_they_should_be_are_refused_and_the_rest_goes_on(self) -> None:
+        lines = [
+            b'\xef\xbb\xbf{"code": "1", "id": 5}',  # a byte order mark; the id comes back as it was
+            b'{"code": "x = 1' + b" " * 70_000_000 + b'"}',  # never held whole
+            b'{"code": "1", "command": "undo", "id": "both"}',
+            b'{"code": 5}',
+            b'{"command": "branch"}',  # never to where nobody said
+            b'{"command": "branch", "cell": "1"}',
+            b'{"command": "undo", "cell": -1}',
+            b'{"code": "2"}\0',
+            b"\xff\xfe",
+            b'{"code": "6"}',
+        ]
+        p = run("cells", "--json", "--out", self.out, stdin=b"\n".join(lines))
+        answers = [json.loads(line) for line in p.stdout.splitlines()]
+        self.assertEqual([a["status"] for a in answers], ["ok"] + ["refused"] * 8 + ["ok"], p.stderr)
+        self.assertEqual([answers[0]["id"], answers[2]["id"], answers[-1]["cell"]], [5, "both", 2])
+        self.assertEqual(p.returncode, 1)
+
+    def test_a_cell_that_is_stopped_with_the_command_gets_its_line(self) -> None:
+        with subprocess.Popen([PROGRAM, "cells", "--json", "--out", self.out], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as p:
+            p.stdin.write(b'{"code": "print(1)"}\n{"code": "import time; time.sleep(50)", "id": "long"}\n')
+            p.stdin.flush()
+            self.assertEqual(json.loads(p.stdout.readline())["status"], "ok")  # the second is asked in the same breath
+            p.send_signal(signal.SIGINT)
+            answer = json.loads(p.stdout.readline())
+        self.assertEqual((answer["id"], answer["status"], list(answer)[: len(KEYS)]), ("long", "cancelled", KEYS))
         self.assertEqual(p.returncode, 1)
 
     def test_plain_cells_print_text_and_fail_with_one(self) -> None:

@@ -1,9 +1,11 @@
 """Bad input: a clear sentence, the right exit status, nothing half-written."""
+import json
 import os
+import subprocess
 import tempfile
 from pathlib import Path
 
-from sandbook import REAL, Case, run
+from sandbook import PROGRAM, REAL, Case, run
 
 OK, FAILED, USAGE, MACHINE = 0, 1, 2, 3
 
@@ -36,6 +38,14 @@ class Words(Case):
             ("profile what", ["profile"]),
             ("reads code from stdin", ["cells", "file.py"]),
             ("no chat platform", ["run"]),
+            ('did you mean "ask"', ["aks"]),
+            ("did you mean --file?", ["ask", "--fiel", "x"]),
+            ("did you mean --json?", ["cells", "--jsn"]),
+            ("takes no value", ["ask", "--json=yes", "x"]),
+            ("the command comes first", ["--json", "ask", "x"]),
+            ("takes no words", ["version", "x"]),
+            ("takes no words", ["check-config", "x"]),
+            ("takes no words", ["doctor", "x"]),
         ]:
             with self.subTest(words=words):
                 self.refused(USAGE, hint, *words)
@@ -69,6 +79,39 @@ class Words(Case):
         p = run("check-config", "-c", str(conf))
         self.assertEqual(p.returncode, OK, p.stderr)
         self.assertNotIn("secret-canary", p.stdout + p.stderr)
+
+
+class Streams(Case):
+    def shell(self, script: str) -> subprocess.CompletedProcess:
+        return subprocess.run(["sh", "-c", script, PROGRAM], capture_output=True, text=True, cwd=self.out, timeout=180, check=False)
+
+    def test_a_result_that_could_not_be_written_is_a_failure(self) -> None:
+        for words in ("version", "check-config", f"ask --json --file {REAL / 'tips.csv'} rows"):
+            with self.subTest(words=words):
+                p = self.shell(f'"$0" {words} >/dev/full')
+                self.assertEqual(p.returncode, FAILED, p.stderr)
+                self.assertIn("stdout could not be written", p.stderr)
+
+    def test_closed_streams_are_empty_ones(self) -> None:
+        """What is printed must never land in a file that got the number of a closed stream."""
+        p = self.shell('"$0" cells --json <&- >&- 2>&-')
+        self.assertEqual(p.returncode, OK)
+        p = self.shell('echo \'{"code": "40 + 2"}\' | "$0" cells --json 2>&-')
+        self.assertEqual(json.loads(p.stdout)["result"]["text/plain"], "42")
+
+    def test_a_stdin_that_cannot_be_read_is_named(self) -> None:
+        p = self.shell('"$0" cells --json </')
+        self.assertEqual(p.returncode, FAILED)
+        self.assertIn("stdin cannot be read", p.stderr)
+
+    def test_cells_end_when_nobody_reads_on(self) -> None:
+        p = self.shell("""yes '{"code": "1"}' | "$0" cells --json | head -n 1""")
+        self.assertEqual(json.loads(p.stdout)["status"], "ok")
+
+    def test_without_a_home_and_where_nothing_may_be_written_charts_go_to_the_temporary_files(self) -> None:
+        p = run("ask", "--file", str(REAL / "tips.csv"), "average tip by day as a bar chart", cwd="/proc", TMPDIR=self.out)
+        self.assertEqual(p.returncode, OK, p.stderr)
+        self.assertRegex(p.stdout, rf"Chart: {self.out}/sandbook-out-\w+/figure-1-1.png")
 
 
 class Files(Case):

@@ -1,4 +1,6 @@
-#include "conf_suggest.h"
+/* nearest.c - "did you mean ...?" */
+#include <string.h>
+#include "str.h"
 
 enum { WORD_MAX = 64 };
 
@@ -26,7 +28,7 @@ static size_t distance(const char *a, const char *b)
     return row[n];
 }
 
-const char *conf_nearest(const char *word, const char *const *names, size_t n)
+const char *str_nearest(const char *word, const char *const *names, size_t n)
 {
     const char *best = NULL;
     size_t len = strlen(word), limit = len / 3 + 1;
