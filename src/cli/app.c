@@ -19,6 +19,9 @@ static const struct model_ops *const models[] = {
 
 static const struct tool_ops *const tools[] = { &tool_http, &tool_sql, NULL };
 
+/* A terminal that is closed is an end like the others; under nohup the system drops SIGHUP before it gets here. */
+static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
+
 static void on_signal(void *ud, int signo)
 {
     struct app *a = ud;
@@ -34,9 +37,11 @@ int app_open(struct app *a, const struct cli_options *o)
     *a = (struct app){ .o = o, .out_fd = -1 };
     (void)signal(SIGPIPE, SIG_IGN);
     struct err e = { 0 };
-    if (loop_new(&a->loop, NULL, NULL, &e) < 0 || loop_signal(a->loop, SIGINT, on_signal, a, &e) < 0 ||
-        loop_signal(a->loop, SIGTERM, on_signal, a, &e) < 0)
+    if (loop_new(&a->loop, NULL, NULL, &e) < 0)
         return cli_fail(&e);
+    for (size_t i = 0; i < countof(ends); i++)
+        if (loop_signal(a->loop, ends[i], on_signal, a, &e) < 0)
+            return cli_fail(&e);
     return CLI_OK;
 }
 
@@ -247,8 +252,8 @@ void app_close(struct app *a)
     }
     free(a->out_dir);
     if (a->loop) {
-        loop_signal_stop(a->loop, SIGINT);
-        loop_signal_stop(a->loop, SIGTERM);
+        for (size_t i = 0; i < countof(ends); i++)
+            loop_signal_stop(a->loop, ends[i]);
     }
     loop_free(a->loop);
     *a = (struct app){ 0 };

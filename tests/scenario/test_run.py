@@ -207,7 +207,7 @@ class Conversations(Case):
                 self.assertIn(f"\n{line}\n", text)
             for word in ("a-secret-word", "@ann", self.out):
                 self.assertNotIn(word, text)
-            s.p.send_signal(signal.SIGTERM)
+            s.p.send_signal(signal.SIGHUP)  # as SIGTERM: variables are written down
             self.assertEqual(systemd.recv(200), b"STOPPING=1\nSTATUS=writing down variables")
             s.end()
             self.assertEqual(s.p.returncode, 0)
