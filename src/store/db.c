@@ -4,8 +4,17 @@
 #include <stdarg.h>
 #include <string.h>
 
+enum { PREPARED_MAX = 128 };
+
+/* Preparing a statement takes longer than most of them run: the program has some hundred, and uses a dozen again and again. */
+struct prepared {
+    sqlite3_stmt *st;
+    bool busy; /* a callback of its own rows asks the same once more */
+};
 struct db {
     sqlite3 *sql;
+    struct prepared prepared[PREPARED_MAX];
+    size_t prepared_n;
 };
 struct db_row {
     sqlite3_stmt *st;
@@ -57,6 +66,8 @@ void db_close(struct db *d)
 {
     if (!d)
         return;
+    for (size_t i = 0; i < d->prepared_n; i++)
+        (void)sqlite3_finalize(d->prepared[i].st);
     (void)sqlite3_close(d->sql);
     free(d);
 }
@@ -75,10 +86,45 @@ static int bind_one(sqlite3_stmt *st, int at, char type, va_list *ap)
     return sqlite3_bind_text64(st, at, text, strlen(text), SQLITE_TRANSIENT, SQLITE_UTF8);
 }
 
+static struct prepared *find_prepared(struct db *d, const char *sql)
+{
+    for (size_t i = 0; i < d->prepared_n; i++)
+        if (!d->prepared[i].busy && strcmp(sqlite3_sql(d->prepared[i].st), sql) == 0)
+            return &d->prepared[i];
+    return NULL;
+}
+
+static void keep_prepared(struct db *d, sqlite3_stmt *st)
+{
+    if (st && d->prepared_n < PREPARED_MAX)
+        d->prepared[d->prepared_n++] = (struct prepared){ .st = st, .busy = true };
+}
+
+/* Ready for the next; what was bound is let go of. One that found no place is done with. */
+static void release(struct db *d, sqlite3_stmt *st)
+{
+    for (size_t i = 0; i < d->prepared_n; i++) {
+        if (d->prepared[i].st != st)
+            continue;
+        (void)sqlite3_reset(st);
+        (void)sqlite3_clear_bindings(st);
+        d->prepared[i].busy = false;
+        return;
+    }
+    (void)sqlite3_finalize(st);
+}
+
 static int prepare(struct db *d, sqlite3_stmt **st, const char *sql, const char *types, va_list *ap, struct err *e)
 {
-    if (sqlite3_prepare_v2(d->sql, sql, -1, st, NULL) != SQLITE_OK)
+    struct prepared *known = find_prepared(d, sql);
+    if (known) {
+        known->busy = true;
+        *st = known->st;
+    } else if (sqlite3_prepare_v2(d->sql, sql, -1, st, NULL) != SQLITE_OK) {
         return failed(d, "statement", e);
+    } else {
+        keep_prepared(d, *st);
+    }
     for (int i = 0; types[i]; i++)
         if (bind_one(*st, i + 1, types[i], ap) != SQLITE_OK)
             return failed(d, "binding", e);
@@ -107,7 +153,7 @@ int db_exec(struct db *d, struct err *e, const char *sql, const char *types, ...
     va_end(ap);
     if (rc == 0)
         rc = run(d, st, NULL, NULL, e);
-    (void)sqlite3_finalize(st);
+    release(d, st);
     return rc;
 }
 
@@ -120,7 +166,7 @@ int db_each(struct db *d, struct err *e, db_row_fn *row, void *ud, const char *s
     va_end(ap);
     if (rc == 0)
         rc = run(d, st, row, ud, e);
-    (void)sqlite3_finalize(st);
+    release(d, st);
     return rc;
 }
 

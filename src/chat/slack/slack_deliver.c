@@ -64,7 +64,7 @@ static struct room *room_of(struct slack_inbox *in, const char *name)
     if (r)
         return r;
     r = xcalloc(1, sizeof(*r));
-    *r = (struct room){ .next = in->rooms, .in = in, .name = xstrdup(name) };
+    *r = (struct room){ .next = in->rooms, .in = in, .name = xstrdup(name), .end = &r->items };
     in->rooms = r;
     return r;
 }
@@ -88,15 +88,14 @@ void deliver_add(struct slack_inbox *in, const char *key, struct json *take_payl
                  const char *room)
 {
     struct room *r = room_of(in, room);
-    struct item *it = xcalloc(1, sizeof(*it)), **end = &r->items;
+    struct item *it = xcalloc(1, sizeof(*it));
     const struct slack_self self = slack_team_self(team);
     *it = (struct item){ .room = r, .key = xstrdup(key), .payload = take_payload, .team = team };
     slack_event_read(&it->ev, it->payload, &self);
     it->ev.root = it->ev.root ? it->ev.root : json_str_or(it->payload, "sandbook_root", NULL);
     it->first = key[strlen(key) - 1] == 'f' && strlen(key) > 16;
-    while (*end)
-        end = &(*end)->next;
-    *end = it;
+    *r->end = it;
+    r->end = &it->next;
     in->waiting++;
     if (!r->busy)
         wake(r, 0);
@@ -106,6 +105,7 @@ static void over(struct item *it)
 {
     struct room *r = it->room;
     r->items = it->next;
+    r->end = r->items ? r->end : &r->items;
     r->in->waiting--;
     item_free(it);
     r->busy = false;

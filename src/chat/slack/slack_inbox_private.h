@@ -47,7 +47,7 @@ struct room {
     struct room *next;
     struct slack_inbox *in;
     char *name; /* team/channel */
-    struct item *items;
+    struct item *items, **end; /* end: where the next one goes */
     bool busy;
     loop_timer timer;
 };
