@@ -130,7 +130,7 @@ static void what_is_too_long_for_four_messages_is_a_file(void **state)
 static void a_receipt_of_any_words_fits_on_every_rung(void **state)
 {
     (void)state;
-    static const char *const words[] = { "&", "<", "@here", "中" };
+    static const char *const words[] = { "&", "<", "@here", "中", "\xff", " ", "\x1b]x" };
     for (size_t w = 0; w < countof(words); w++)
         for (int rung = SLACK_RICH; rung <= SLACK_FILE; rung++) {
             AUTO(slack_layout_clear) struct slack_layout l;

@@ -347,7 +347,7 @@ static void lay_blocks(struct slack_layout *l, struct markup *doc, const char *r
         struct slack_message *m = add(l);
         *m = (struct slack_message){ .blocks = json_new_array(), .text = xstrdup("…") };
     }
-    if (receipt && *receipt)
+    if (receipt && receipt[strspn(receipt, " \t\n")])
         add_receipt(l->at[l->n - 1].blocks, receipt);
     for (size_t i = 0; i < l->n; i++)
         if (!json_len(l->at[i].blocks)) {
@@ -398,11 +398,14 @@ static void lay(struct slack_layout *out, const char *markdown, const char *rece
 
 void slack_layout_make(struct slack_layout *out, const char *markdown, const char *receipt, enum slack_rung rung)
 {
-    lay(out, markdown, receipt, rung);
+    AUTO(str_clear) struct str line = STR_INIT((size_t)16 * RECEIPT_BYTES);
+    if (receipt) /* of bytes that are no text nothing may be left, and an empty line is refused with all the rest */
+        utf8_scrub(&line, receipt, strnlen(receipt, (size_t)4 * RECEIPT_BYTES));
+    lay(out, markdown, str_peek(&line), rung);
     if (out->n <= SLACK_MESSAGES_MAX)
         return;
     slack_layout_clear(out);
-    lay(out, markdown, receipt, SLACK_FILE);
+    lay(out, markdown, str_peek(&line), SLACK_FILE);
 }
 
 static struct json *button(const char *face, const char *label, const char *value)
