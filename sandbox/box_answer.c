@@ -7,7 +7,10 @@
 #include "box_check.h"
 #include "box_session.h"
 
-enum { REFUSALS_MAX = 20 }; /* more of them would bury the answer */
+enum {
+    REFUSALS_MAX = 20, /* more of them would bury the answer */
+    STORAGE_SHARE = 3, /* files that hold more than this part of a session's memory are named when it ends */
+};
 
 int64_t box_now_us(void)
 {
@@ -92,8 +95,13 @@ void box_answer_check(struct box_keeper *k, uint32_t request, const char *why)
 static const char *oom(const struct box_session *s, const struct box_usage *used, char *why, size_t n)
 {
     int64_t peak = used->peak_bytes >= 0 ? used->peak_bytes : s->request.watched_bytes;
-    (void)snprintf(why, n, "the memory limit of %llu MiB was reached (peak %lld MiB)",
-                   (unsigned long long)(s->memory_bytes >> 20), (long long)(peak >> 20));
+    int64_t files = box_group_files(&s->group);
+    int len = snprintf(why, n, "the memory limit of %llu MiB was reached (peak %lld MiB)",
+                       (unsigned long long)(s->memory_bytes >> 20), (long long)(peak >> 20));
+    if (files > (int64_t)s->memory_bytes / STORAGE_SHARE && len > 0 && (size_t)len < n)
+        (void)snprintf(why + len, n - (size_t)len,
+                       "; the session's storage is full: files in /mnt/data, /tmp and /dev/shm hold %lld MiB of it",
+                       (long long)(files >> 20));
     return "oom";
 }
 

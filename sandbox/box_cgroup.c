@@ -579,6 +579,13 @@ int64_t box_group_memory(const struct box_group *g)
     return get_number(all, v1 ? "memory.usage_in_bytes" : "memory.current") - files;
 }
 
+int64_t box_group_files(const struct box_group *g)
+{
+    autofree char *all = folder(g, BOX_CG_MEMORY, WHOLE);
+    autofree char *parts = all ? get(all, "memory.stat") : NULL;
+    return parts ? box_cgroup_value(parts, g->all->kind == BOX_CGROUP_V1 ? "total_shmem" : "shmem", -1) : -1;
+}
+
 struct box_usage box_group_usage(const struct box_group *g)
 {
     struct box_usage u = { .peak_bytes = -1 };

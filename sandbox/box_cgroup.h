@@ -75,6 +75,8 @@ void box_group_hold(const struct box_group *g, uint32_t number, bool frozen);
 void box_group_unpark(const struct box_group *g, uint32_t number);
 /* Bytes in use now by all of a session, but for what could be had back at once; -1: not known. */
 int64_t box_group_memory(const struct box_group *g);
+/* Of those the ones that no kill gives back: files in memory, and what processes share; -1: not known. */
+int64_t box_group_files(const struct box_group *g);
 struct box_usage box_group_usage(const struct box_group *g);
 void box_group_reset_peak(const struct box_group *g);
 /* False: something still runs in it; try again. */

@@ -5,6 +5,7 @@ import threading
 import time
 import unittest
 
+from attacks.catalogue import resolve
 from keeper import CANCEL, CELL, IS_ROOT, MIB, BoxTest, Keeper, for_each_user, wait_until
 
 LOOP = "while True: pass"
@@ -228,6 +229,32 @@ class Limits(BoxTest):
                     self.assertVerdict(a, "oom", why="memory limit of 512 MiB")
                     self.assertGreater(a.done["peak_bytes"], 400 * MIB)
                 self.answers()
+
+    def test_a_full_storage_is_named_when_memory_ends(self):
+        if self.keeper.report["features"]["cgroups"] == "none":
+            self.skipTest("without control groups files are not counted")
+        balloon, places = "x = [bytearray(b'x') * (1 << 20) for _ in range(600)]", ("/mnt/data/f", "/tmp/f", "/dev/shm/f")
+        self.close(self.box)
+        self.box = self.keeper.open(memory_bytes=512 * MIB, disk_bytes=128 * MIB)
+        a = self.box.cell("; ".join(f"open('{f}', 'wb').write(bytes({n} << 20))" for f, n in zip(places, (110, 50, 50))))
+        self.assertEqual(a.error, None, a.claim)
+        self.assertVerdict(self.box.cell(balloon), "oom", why="storage is full: files in /mnt/data")
+        self.assertEqual(self.box.cell(f"import os\nfor f in {places}: os.unlink(f)").error, None)
+        a = self.box.cell(balloon)
+        self.assertVerdict(a, "oom")
+        self.assertNotIn("storage", a.why)
+
+    def test_filters_that_a_cell_puts_upon_itself_are_undone(self):
+        self.assertVerdict(self.box.cell("x = 1"), "ok")
+        refuse = (
+            "import ctypes, struct\nallow, deny = struct.pack('HBBI', 6, 0, 0, 0x7FFF0000), struct.pack('HBBI', 6, 0, 0, 0x00050001)\n"
+            f"code = ctypes.create_string_buffer(struct.pack('HBBI', 0x20, 0, 0, 0) + struct.pack('HBBI', 0x15, 0, 1, {resolve('openat')}) + deny + allow)\n"
+            f"print(ctypes.CDLL(None).syscall({resolve('seccomp')}, 1, 0, struct.pack('HxxxxxxQ', 4, ctypes.addressof(code))))"
+        )
+        self.assertEqual(self.box.cell(refuse).words, ["0"])
+        self.assertEqual(self.box.cell("open('/etc/passwd')").error, "PermissionError")
+        self.assertVerdict(self.box.back(1), "ok", "rolled_back")
+        self.assertEqual(self.box.cell("x, len(open('/etc/passwd').read()) > 0").result, "(1, True)")
 
     def test_a_fork_bomb_is_ended_at_once(self):
         a = self.box.cell(BOMB, timeout_ms=1000, grace_ms=500)

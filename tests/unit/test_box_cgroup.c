@@ -114,6 +114,7 @@ static void without_groups_nothing_is_done(void **state)
     box_group_kill(&g);
     assert_false(box_group_freeze(&g, true));
     assert_int_equal(box_group_usage(&g).peak_bytes, -1);
+    assert_int_equal(box_group_files(&g), -1);
     assert_true(box_group_close(&g));
 }
 
@@ -294,12 +295,13 @@ static void what_a_session_used_is_read(void **state)
     set(all, "memory.events.local", "oom_kill 1\n");
     set(below, "pids.events", "max 5\n");
     set(all, "memory.current", "9000\n");
-    set(all, "memory.stat", "anon 5000\ninactive_file 1500\nactive_file 500\n");
+    set(all, "memory.stat", "anon 5000\nshmem 700\ninactive_file 1500\nactive_file 500\n");
     const struct box_usage u = box_group_usage(&g);
     assert_int_equal(u.peak_bytes, 1000);
     assert_int_equal(u.oom_kills, 3);
     assert_int_equal(u.pids_refused, 5);
     assert_int_equal(box_group_memory(&g), 7000); /* page cache can be had back */
+    assert_int_equal(box_group_files(&g), 700);
     tree_end(&t);
 }
 
