@@ -25,8 +25,10 @@ struct spare {
 
 static char *room, *next, *end;
 static struct spare *spares;
-static struct arena_piece hot[ARENA_HOT_MAX];
-static uint32_t hot_n;
+static struct hot {
+    struct arena_piece pieces[ARENA_HOT_MAX];
+    uint32_t n;
+} hot[ARENA_HOT_SETS];
 
 static void *map(size_t n, long more, long *error)
 {
@@ -90,14 +92,15 @@ void arena_settle(void)
     end = last;
 }
 
-void arena_know_hot(const struct arena_piece *pieces, uint32_t n)
+void arena_know_hot(uint32_t set, const struct arena_piece *pieces, uint32_t n)
 {
-    for (hot_n = 0; hot_n < n && hot_n < ARENA_HOT_MAX; hot_n++)
-        hot[hot_n] = pieces[hot_n];
+    struct hot *h = &hot[set];
+    for (h->n = 0; h->n < n && h->n < ARENA_HOT_MAX; h->n++)
+        h->pieces[h->n] = pieces[h->n];
 }
 
-void arena_touch_hot(void)
+void arena_touch_hot(uint32_t set)
 {
-    for (uint32_t i = 0; i < hot_n; i++)
-        (void)raw3(__NR_madvise, hot[i].at, hot[i].n, POPULATE_WRITE);
+    for (uint32_t i = 0; i < hot[set].n; i++)
+        (void)raw3(__NR_madvise, hot[set].pieces[i].at, hot[set].pieces[i].n, POPULATE_WRITE);
 }

@@ -14,13 +14,14 @@ int arena_begin(void);
 /* When all is imported: what was not taken goes back to the kernel; from here on CPython gets its memory one by one again. */
 void arena_settle(void);
 
-/* Pages that every cell writes to, and that would be copied one by one while somebody waits for its answer. Known once in the
- * zygote, since what is forked from it has all at the same addresses; kept up to ARENA_HOT_MAX pieces. */
-enum { ARENA_HOT_MAX = 1024 };
+/* Pages that every cell writes to, or besides these every one that shows a table, and that would be copied one by one while somebody
+ * waits for its answer. Known once in the zygote, since what is forked from it has all at the same addresses; kept up to
+ * ARENA_HOT_MAX pieces of each. */
+enum { ARENA_HOT_MAX = 1024, ARENA_OF_CELLS = 0, ARENA_OF_TABLES, ARENA_HOT_SETS };
 struct arena_piece {
     uint64_t at, n; /* bytes, whole pages */
 };
-void arena_know_hot(const struct arena_piece *pieces, uint32_t n);
+void arena_know_hot(uint32_t set, const struct arena_piece *pieces, uint32_t n);
 /* After a fork, when nobody waits: has them copied now. Not before Linux 5.14; then it does nothing. */
-void arena_touch_hot(void);
+void arena_touch_hot(uint32_t set);
 #endif

@@ -23,6 +23,7 @@ import warnings
 from collections.abc import Callable
 
 from . import copies_gone, copies_mend, frames, hot
+from .cell import current
 from .folder import Folder
 from .streams import Streams
 
@@ -164,7 +165,7 @@ class Copies:
             why = type(error).__name__
         if collecting:
             _gc_on()
-        hot.touch()
+        hot.touch("text/html" in (current.cell.result or {}))
         if not woken:
             _close(fd)
             self._channel.send(frames.COPIED, request.request, frames.encode({"why": why}))

@@ -1,4 +1,5 @@
-"""Pages that every cell writes to: found once, in the zygote, and copied after each fork while nobody waits.
+"""Pages that every cell writes to, or every one that shows a table: found once, in the zygote, and copied after each fork
+while nobody waits.
 
 A fork makes every page shared, and the first write to each copies it: 200 times in the smallest cell, which is half
 of what it takes. What is forked from one zygote has all at the same addresses, so a head of nobody's finds out which
@@ -22,7 +23,8 @@ _PRESENT_AND_OWN = numpy.uint64(1 << 63 | 1 << 56)  # of an entry in /proc/<pid>
 _PIECE = struct.Struct("=QQ")  # struct arena_piece
 _PIECES_MAX = 1024
 _WARM_UP = 4  # until it does nothing for the first time
-_CODES = ("x = 1", "x")
+_SETS = (("x = 1", "x"), ("import pandas; pandas.DataFrame({'a': [1, 2]})",))  # ARENA_OF_CELLS, ARENA_OF_TABLES
+_TABLES = 1
 _PATIENCE_S = 10
 
 
@@ -37,10 +39,11 @@ def _load() -> ctypes.CDLL | None:
 _lock = _load()
 
 
-def touch() -> None:
-    """After a fork, in whoever goes on."""
+def touch(tables: bool = False) -> None:
+    """After a fork, in whoever goes on. Where a table was shown, another one may be."""
     if _lock is not None:
-        _lock.arena_touch_hot()
+        for which in range(_TABLES + tables):
+            _lock.arena_touch_hot(which)
 
 
 class _Rehearsal:
@@ -76,8 +79,8 @@ class _Rehearsal:
         if not self._ours.recv(frames.FRAME_MAX):
             raise OSError("a rehearsal ended")
 
-    def cells(self) -> None:
-        for code in _CODES:
+    def cells(self, codes: tuple[str, ...]) -> None:
+        for code in codes:
             self._ask(frames.CELL, frames.encode({"code": code, "number": self._asked + 1, "audit": "note"}))
 
     def leave_copy(self) -> socket.socket:
@@ -125,23 +128,33 @@ def _pieces(pages: list[int]) -> bytes:
     return b"".join(_PIECE.pack(*piece) for piece in pieces[:_PIECES_MAX])
 
 
+def _written(rehearsal: _Rehearsal, regions: list[tuple[int, int]]) -> list[list[int]]:
+    """By the cells of each set, and by none of a set before."""
+    copy = rehearsal.leave_copy()
+    known, found = set(_own_pages(rehearsal.pid, regions)), []  # those that the copy has replaced in itself
+    for codes in _SETS:
+        rehearsal.cells(codes)
+        now = set(_own_pages(rehearsal.pid, regions))
+        found.append(sorted(now - known))
+        known |= now
+    copy.close()
+    return found
+
+
 def learn() -> int:
     """In the zygote, last. -> how many pages, 0 when it could not be found out: cells are slower then, and all is well."""
     if _lock is None:
         return 0
     rehearsal = _Rehearsal()
     try:
-        for _ in range(_WARM_UP):
-            rehearsal.cells()
-        copy, regions = rehearsal.leave_copy(), _regions()
-        copied_by_it = _own_pages(rehearsal.pid, regions)
-        rehearsal.cells()
-        pages = sorted(set(_own_pages(rehearsal.pid, regions)).difference(copied_by_it))
-        copy.close()
+        for codes in _SETS * _WARM_UP:
+            rehearsal.cells(codes)
+        found = _written(rehearsal, _regions())
     except OSError:
         return 0
     finally:
         rehearsal.end()
-    pieces = _pieces(pages)
-    _lock.arena_know_hot(pieces, len(pieces) // _PIECE.size)
-    return len(pages)
+    for which, pages in enumerate(found):
+        pieces = _pieces(pages)
+        _lock.arena_know_hot(which, pieces, len(pieces) // _PIECE.size)
+    return sum(map(len, found))
