@@ -116,7 +116,8 @@ def cell(options) -> list[Row]:
     kernel, beside = peers.jupyter(), {}
     codes = {"round trip of a small cell": "x = 1", "an expression": "x", "a DataFrame shown": "df", "a line chart": CHART}
     if kernel:
-        kernel.cell("get_ipython().run_line_magic('matplotlib', 'inline')")  # it draws, too
+        kernel.cell("get_ipython().run_line_magic('matplotlib', 'inline')")  # it draws, too, and as large
+        kernel.cell("import matplotlib; matplotlib.rcParams.update({'figure.figsize': (8, 5), 'figure.dpi': 144})")
         kernel.cell(peers.IMPORTS + "\nimport pandas as pd; df = pd.DataFrame({'a': range(9)}); x = 1")
         for what, code in codes.items():
             beside[what] = [kernel.cell(code) for _ in range(options.rounds)]
