@@ -102,6 +102,8 @@ class Identity(Encrypted):
         ann = self.js()
         room = self.room(ann, bot, direct=True)
         self.ask(ann, bot, room, "hi")
+        # Who has the account's password, but not the key of its secret storage.
+        bot.account.call("PUT", f"{API}/user/{bot.user}/account_data/m.secret_storage.default_key", {})
         thief = JsPerson(self.node, bot.account)
         self.addCleanup(thief.close)
         thief.do("identity", again=True)
