@@ -147,6 +147,7 @@ class Backup(Encrypted):
         ann = self.js()
         room = self.room(ann, bot, direct=True)
         self.ask(ann, bot, room, "hi")
+        bot.logged("crypto_backup_on")
         self.until_count(bot, 2)
         version = bot.account.call("GET", f"{API}/room_keys/version")
         bot.stop()  # her key is lost here; the backup has it
