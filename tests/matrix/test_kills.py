@@ -174,6 +174,7 @@ class Kills(Encrypted):
             with self.subTest(point=name):
                 many = 2 if "claim" in name or "query" in name else 4  # each needs one more device of his
                 self.goes_through(victim, ann, room, [name] * many)
+                print(name, victim.deaths, flush=True)
         print(f"\n{len(names)} points, {20 * len(names)} questions, {victim.deaths} deaths")
 
     @unittest.skipUnless(FULL, "SANDBOOK_MATRIX_FULL=1 goes through all of them")

@@ -158,7 +158,7 @@ void matrix_e2ee_close(struct chat *c);
 must_check int matrix_e2ee_sync(struct chat *c, const struct json *response, struct err *e); /* in the sync's batch */
 must_check int matrix_e2ee_state(struct room *r, const struct json *event, struct err *e);   /* the same */
 must_check int matrix_e2ee_left(struct room *r, struct err *e);
-void matrix_e2ee_recall(struct room *r); /* that it was encrypted, should its own row have forgotten */
+void matrix_e2ee_recall(struct room *r);              /* that it was encrypted, should its own row have forgotten */
 void matrix_e2ee_lost(struct chat *c, bool position); /* a batch, or the position */
 must_check int matrix_e2ee_prune(struct chat *c, const char *rooms, int64_t before_ms, struct err *e);
 void matrix_e2ee_pump(struct chat *c);
