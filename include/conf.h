@@ -76,7 +76,7 @@
     X("matrix",   "password_file",    SECRET, matrix_password_file, "",      "path of the account's password; used once, then a token is kept in data_dir") \
     X("matrix",   "access_token_file", SECRET, matrix_token_file, "",        "path of an access token, instead of a password") \
     X("matrix",   "device_name",      STR,    matrix_device_name, "Sandbook", "how people see the bot's device") \
-    X("matrix",   "inviters",         STR,    matrix_inviters,    "*",       "who may invite the bot: ids with * and ?, separated by blanks") \
+    X("matrix",   "inviters",         STR,    matrix_inviters,    "",        "who may invite the bot: ids with * and ?, separated by blanks; empty: people of its own server; *: everybody") \
     X("matrix",   "autojoin",         STR,    matrix_autojoin,    "allowed", "invitations: allowed (from inviters), all, never") \
     X("matrix",   "max_rooms",        INT,    matrix_max_rooms,   "2000",    "invitations beyond are declined") \
     X("matrix",   "leave_when_alone", BOOL,   matrix_leave_alone, "yes",     "leave a room when all others did") \

@@ -44,7 +44,7 @@ static const struct cli_command commands[] = {
       "Writes notebook.ipynb, notebook.py, data/, out/ and a README. The service may be running.\n"
       "  --out DIR    a new or empty folder (default: sandbook-SESSION)\n",
       cli_export, false },
-    { "matrix", "sandbook matrix login|status|verify|recovery|rotate|leave|logout [WORD]...",
+    { "matrix", "sandbook matrix login|status|verify|recovery|room|rotate|leave|logout [WORD]...",
       "the bot's Matrix account: log in, look, verify, log out", "j",
       "  login             make a device for the account, or see that the kept one works; then exit\n"
       "  status            account, sync, rooms and encryption\n"
@@ -52,6 +52,7 @@ static const struct cli_command commands[] = {
       "  verify TXN yes|no the emoji are the same, or not\n"
       "  verify @USER      take that person's identity for right; verify @USER no takes it back\n"
       "  recovery          show the recovery key of an identity made here; recovery taken: it is written down, forget it\n"
+      "  room ROOM [KEY=WORD]...   how the bot behaves there: require_mention, reply, msgtype, progress; nothing: what is known of it\n"
       "  rotate ROOM       a new key for the next message\n"
       "  leave ROOM        leave a room\n"
       "  logout            end the session; keys and device are gone, the next login is a new device\n"

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 #include "log.h"
 
 enum {
@@ -11,6 +12,7 @@ enum {
     BACKOFF_FIRST_MS = 1000,
     BACKOFF_MAX_MS = 60000,
     NO_HINT_MS = 5000,         /* a 429 that doesn't say how long */
+    NO_DATE_MS = 600000,       /* until somebody has done something, nobody knows how long */
     HINT_MAX_MS = 6 * 3600000, /* more is nonsense */
 };
 
@@ -131,12 +133,29 @@ int64_t api_backoff_ms(int n)
 
 /* ---- answers ---- */
 
+struct err api_lost(const struct err *e)
+{
+    struct err lost = *e;
+    if (lost.kind == ERR_CONFIG) /* the address was fine when it was started: a certificate, and those get renewed */
+        lost.kind = ERR_NET;
+    return lost;
+}
+
 static const struct {
     const char *errcode;
     enum err_kind kind;
 } kinds[] = {
-    { "M_USER_LOCKED", ERR_NET },      { "M_NOT_YET_UPLOADED", ERR_NET },    { "M_UNKNOWN_TOKEN", ERR_CONFIG },
-    { "M_MISSING_TOKEN", ERR_CONFIG }, { "M_USER_DEACTIVATED", ERR_CONFIG }, { "M_LIMIT_EXCEEDED", ERR_LIMIT },
+    { "M_USER_LOCKED", ERR_NET },
+    { "M_NOT_YET_UPLOADED", ERR_NET },
+    { "M_UNKNOWN_TOKEN", ERR_CONFIG },
+    { "M_MISSING_TOKEN", ERR_CONFIG },
+    { "M_USER_DEACTIVATED", ERR_CONFIG },
+    { "M_LIMIT_EXCEEDED", ERR_LIMIT },
+    /* Somebody has to do something, and may: what waits stays. */
+    { "M_USER_SUSPENDED", ERR_LIMIT },
+    { "M_CONSENT_NOT_GIVEN", ERR_LIMIT },
+    { "M_RESOURCE_LIMIT_EXCEEDED", ERR_LIMIT },
+    { "M_USER_LIMIT_EXCEEDED", ERR_LIMIT },
 };
 
 static enum err_kind kind_of(int status, const char *errcode)
@@ -158,20 +177,25 @@ void api_judge(struct api_answer *a, int64_t retry_header_ms)
             (void)err_set(&a->err, ERR_DATA, "the server's answer is no JSON object");
         return;
     }
-    (void)err_set(&a->err, kind_of(a->status, a->errcode), "HTTP %d %.40s %.120s", a->status, a->errcode, a->error);
+    AUTO(str_clear) struct str see = STR_INIT(512);
+    const char *where = json_str_or(a->body, "consent_uri", json_str_or(a->body, "admin_contact", ""));
+    utf8_scrub(&see, where, strnlen(where, 120));
+    (void)err_set(&a->err, kind_of(a->status, a->errcode), "HTTP %d %.40s %.120s%s%.100s", a->status, a->errcode,
+                  a->error, see.len ? ": " : "", str_peek(&see));
     if (a->err.kind != ERR_LIMIT)
         return;
     const int64_t told = json_int_or(a->body, "retry_after_ms", 0);
     int64_t ms = told > retry_header_ms ? told : retry_header_ms;
-    ms = ms > 0 ? ms : NO_HINT_MS;
+    ms = ms > 0 ? ms : a->status == 429 ? NO_HINT_MS : NO_DATE_MS;
     a->err.retry_ms = (long)(ms < HINT_MAX_MS ? ms : HINT_MAX_MS);
 }
 
-static int64_t retry_header_ms(const struct http_answer *h)
+static int64_t date_ms(const struct http_answer *h)
 {
-    const char *text = http_header(h, "retry-after");
-    const double seconds = text ? strtod(text, NULL) : 0;
-    return seconds > 0 && seconds < 86400 ? (int64_t)(seconds * 1000) : 0;
+    const char *text = http_header(h, "date");
+    struct tm tm = { 0 };
+    const char *end = text ? strptime(text, "%a, %d %b %Y %H:%M:%S GMT", &tm) : NULL;
+    return end ? (int64_t)timegm(&tm) * 1000 : 0;
 }
 
 static void hand_out(struct call *c, const struct api_answer *a)
@@ -205,7 +229,11 @@ static void on_done(void *ud, const struct http_answer *h)
     struct api_answer a = { .status = h->status, .errcode = "", .error = "", .bytes = h->body_n };
     c->http = NULL;
     if (h->err)
-        a.err = *h->err;
+        a.err = api_lost(h->err);
+    else {
+        a.date_ms = date_ms(h);
+        a.location = http_header(h, "location");
+    }
     if (h->body_n && json_parse(&body, h->body, h->body_n, c->max_bytes, &broken) == 0 &&
         json_type(body) == JSON_OBJECT)
         a.body = body;
@@ -214,7 +242,7 @@ static void on_done(void *ud, const struct http_answer *h)
     const char *said = json_str_or(a.body, "error_description", json_str_or(a.body, "error", ""));
     utf8_scrub(&words, said, strnlen(said, 160));
     a.error = str_peek(&words);
-    api_judge(&a, h->err ? 0 : retry_header_ms(h));
+    api_judge(&a, h->err ? 0 : http_retry_after_ms(h));
     if (a.err.kind == ERR_DATA && broken.kind)
         a.err = broken;
     if (!renew(c, &a))

@@ -32,6 +32,8 @@ struct api_answer {
     const char *errcode;     /* "" when there is none */
     const char *error;       /* in the server's words, scrubbed; "" */
     size_t bytes;            /* of the answer */
+    const char *location;    /* of a redirect: they are not followed; NULL: none */
+    int64_t date_ms;         /* Unix time by the server's clock, to a second; 0: it did not say */
     struct err err;          /* kind ERR_NONE: it worked (2xx, and an object came) */
 };
 typedef void api_fn(void *ud, const struct api_answer *a);
@@ -55,6 +57,8 @@ bool api_plain(const struct api *a);
 void api_start(struct api *a, const struct api_request *r, api_fn *fn, void *ud);
 /* What an answer with this status and JSON body means; for those who speak HTTP themselves. err is filled. */
 void api_judge(struct api_answer *a, int64_t retry_header_ms);
+/* Why a request that was on its way got no answer. */
+struct err api_lost(const struct err *e);
 /* Milliseconds to wait before try n (from 1): doubling from 1 s to 60 s, half of it by chance. */
 int64_t api_backoff_ms(int n);
 #endif

@@ -60,7 +60,7 @@ static int keep_page(struct gap *g, const struct json *body, bool last, struct e
         matrix_room_state(g->row->room, x, &changed);
         if (matrix_e2ee_state(g->row->room, x, e) < 0)
             return -1;
-        if (inbox_wants(g->row->room, x, true) && inbox_insert(g->c, g->row, ++g->found, x, e) < 0)
+        if (inbox_wants(g->row->room, x, true) && inbox_insert(g->row, ++g->found, x, e) < 0)
             return -1;
     }
     if (changed && matrix_room_keep(g->row->room, e) < 0)

@@ -8,6 +8,7 @@
 enum {
     BUSY_MAX = 8, /* rooms at a time */
     AT_ONCE = 64, /* rows, then the loop has its turn */
+    PARKED_MAX = 2000,
     ROW_BYTES_MAX = MATRIX_EVENT_MAX + 4096,
 };
 
@@ -20,11 +21,12 @@ static struct kept kept_of(const char *key)
     return (struct kept){ MATRIX_PLATFORM, "pending", key };
 }
 
-static struct row *row_add(struct chat *c, const char *key, const char *room)
+static struct row *row_add(struct room *r, const char *key)
 {
+    struct chat *c = r->chat;
     struct row *row = xcalloc(1, sizeof(*row)), **at = &c->inbox->rows, *last = c->inbox->last;
     (void)snprintf(row->key, sizeof(row->key), "%s", key);
-    row->room = matrix_room(c, room);
+    row->room = r;
     if (last && strcmp(last->key, key) < 0) /* nearly always */
         at = &last->next;
     while (*at && strcmp((*at)->key, key) < 0)
@@ -37,48 +39,47 @@ static struct row *row_add(struct chat *c, const char *key, const char *room)
     return row;
 }
 
-static int keep_row(struct chat *c, const char *key, const char *room, const char *what, const struct json *value,
-                    struct err *e)
+static int keep_row(struct room *r, const char *key, const char *what, const struct json *value, struct err *e)
 {
     AUTO(str_clear) struct str text = STR_INIT(ROW_BYTES_MAX);
     autojson struct json *j = json_new_object();
-    json_set_str(j, "room", room);
+    json_set_str(j, "room", r->id);
     json_set(j, what, json_dup(value));
     json_print(&text, j);
     if (text.overflow) {
-        log_warn("matrix_event_too_long", KV_S("room", room));
+        log_warn("matrix_event_too_long", KV_S("room", r->id));
         return 0;
     }
     const struct kept k = kept_of(key);
-    if (store_keep(c->store, &k, str_peek(&text), text.len, e) < 0)
+    if (store_keep(r->chat->store, &k, str_peek(&text), text.len, e) < 0)
         return -1;
-    (void)row_add(c, key, room);
+    (void)row_add(r, key);
     return 0;
 }
 
-int matrix_pending_add(struct chat *c, const char *room, const struct json *event, struct err *e)
+int matrix_pending_add(struct room *r, const struct json *event, struct err *e)
 {
     char key[40];
-    (void)snprintf(key, sizeof(key), "%016llu", (unsigned long long)++c->seq);
-    return keep_row(c, key, room, "event", event, e);
+    (void)snprintf(key, sizeof(key), "%016llu", (unsigned long long)++r->chat->seq);
+    return keep_row(r, key, "event", event, e);
 }
 
-int matrix_gap_add(struct chat *c, const char *room, const char *from, const char *to, struct err *e)
+int matrix_gap_add(struct room *r, const char *from, const char *to, struct err *e)
 {
     char key[40];
     autojson struct json *gap = json_new_object();
-    (void)snprintf(key, sizeof(key), "%016llu", (unsigned long long)++c->seq);
+    (void)snprintf(key, sizeof(key), "%016llu", (unsigned long long)++r->chat->seq);
     json_set_str(gap, "from", from);
     json_set_str(gap, "to", to);
-    log_info("matrix_gap", KV_S("room", room));
-    return keep_row(c, key, room, "gap", gap, e);
+    log_info("matrix_gap", KV_S("room", r->id));
+    return keep_row(r, key, "gap", gap, e);
 }
 
-int inbox_insert(struct chat *c, const struct row *after, int number, const struct json *event, struct err *e)
+int inbox_insert(const struct row *after, int number, const struct json *event, struct err *e)
 {
     char key[40];
     (void)snprintf(key, sizeof(key), "%.16s.%08d", after->key, number);
-    return keep_row(c, key, after->room->id, "event", event, e);
+    return keep_row(after->room, key, "event", event, e);
 }
 
 int inbox_row_load(struct row *row, struct chat *c, struct json **out, struct err *e)
@@ -128,11 +129,15 @@ void inbox_row_done(struct row *row, struct chat *c)
 }
 
 /* Most events are not for us: their rows go together. A crash before that only brings them here once more. */
-void inbox_row_drop(struct row *row, struct chat *c)
+static void note_dropped(struct inbox *in, const struct row *row)
 {
-    struct inbox *in = c->inbox;
     in->dropped = xgrow(in->dropped, &in->dropped_cap, in->dropped_n + 1, sizeof(*in->dropped));
     memcpy(in->dropped[in->dropped_n++], row->key, sizeof(row->key));
+}
+
+void inbox_row_drop(struct row *row, struct chat *c)
+{
+    note_dropped(c->inbox, row);
     inbox_row_done(row, c);
 }
 
@@ -167,17 +172,38 @@ void inbox_row_later(struct row *row, struct chat *c)
     not_busy(row, c);
 }
 
+static void drop_oldest_parked(struct inbox *in)
+{
+    struct row **at = &in->rows;
+    while (*at && (*at)->state != ROW_PARKED)
+        at = &(*at)->next;
+    struct row *row = *at;
+    if (!row)
+        return;
+    *at = row->next;
+    if (in->last == row)
+        in->last = NULL;
+    in->n--;
+    in->parked--;
+    note_dropped(in, row);
+    free(row);
+}
+
 void inbox_row_park(struct row *row, struct chat *c)
 {
-    row->state = ROW_PARKED;
     not_busy(row, c);
+    row->state = ROW_PARKED;
+    if (++c->inbox->parked > PARKED_MAX)
+        drop_oldest_parked(c->inbox); /* maybe this one */
 }
 
 void inbox_unpark(struct chat *c, const char *room)
 {
     for (struct row *row = c->inbox->rows; row; row = row->next)
-        if (row->state == ROW_PARKED && strcmp(row->room->id, room) == 0)
+        if (row->state == ROW_PARKED && strcmp(row->room->id, room) == 0) {
             row->state = ROW_NEW;
+            c->inbox->parked--;
+        }
     wake(c);
 }
 
@@ -282,9 +308,10 @@ void matrix_inbox_pump(struct chat *c, bool batch_lost)
     wake(c);
 }
 
+/* Without what waits for keys, which may never come: that must not make us deaf. */
 size_t matrix_inbox_depth(const struct chat *c)
 {
-    return c->inbox->n;
+    return c->inbox->n - c->inbox->parked;
 }
 
 /* ---- life ---- */
@@ -302,7 +329,7 @@ static int load_row(void *ud, const char *key, const char *value, size_t n)
         log_error("matrix_row_broken", KV_S("key", key), KV_E(&e));
         return 0;
     }
-    (void)row_add(c, key, json_str_or(j, "room", ""));
+    (void)row_add(matrix_room(c, json_str_or(j, "room", "")), key);
     c->seq = seq > c->seq ? seq : c->seq;
     return 0;
 }
@@ -312,6 +339,7 @@ void inbox_reload(struct chat *c)
 {
     struct err e = { 0 };
     c->inbox->last = NULL;
+    c->inbox->parked = 0;
     for (struct row **at = &c->inbox->rows; *at;) {
         struct row *row = *at;
         if (row->state == ROW_BUSY) {

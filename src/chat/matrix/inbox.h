@@ -20,7 +20,7 @@ struct row {
 struct inbox {
     struct chat *c;
     struct row *rows, *last; /* last: NULL when it is not known */
-    size_t n;
+    size_t n, parked;        /* parked: of these */
     int busy;
     loop_timer timer;
     struct work *work; /* all that runs */
@@ -40,7 +40,7 @@ void inbox_row_done(struct row *row, struct chat *c);
 void inbox_row_drop(struct row *row, struct chat *c);
 /* Not now: again after a while, and nothing else of that room before. */
 void inbox_row_later(struct row *row, struct chat *c);
-/* Again only when inbox_unpark() says so; the room goes on. */
+/* Again only when inbox_unpark() says so; the room goes on. Of too many the oldest goes. */
 void inbox_row_park(struct row *row, struct chat *c);
 
 /* Before something is told to others: what is read so far is durable, or -1. */
@@ -56,8 +56,7 @@ bool inbox_wants(const struct room *r, const struct json *event, bool joined);
 /* gate.c: certainly not for us, whatever else is known; needs no row. */
 bool gate_is_chatter(const struct room *r, const struct json *event);
 /* A row right behind `after`, within a batch; shown to the pump by inbox_show(). */
-must_check int inbox_insert(struct chat *c, const struct row *after, int number, const struct json *event,
-                            struct err *e);
+must_check int inbox_insert(const struct row *after, int number, const struct json *event, struct err *e);
 void inbox_reload(struct chat *c);
 
 /* ---- work.c ---- */

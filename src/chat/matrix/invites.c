@@ -176,6 +176,12 @@ static bool is_flood(const struct room *asked)
     return n >= INVITES_MAX;
 }
 
+static bool may_invite(const struct chat *c, const char *user)
+{
+    const char *who = c->conf->matrix_inviters;
+    return *who ? mx_matches(who, user) : strcmp(mx_server_of(user), mx_server_of(c->login.user)) == 0;
+}
+
 static const char *refusal(const struct room *r, const struct json *create)
 {
     const struct chat *c = r->chat;
@@ -189,7 +195,7 @@ static const char *refusal(const struct room *r, const struct json *create)
         return "I don't take invitations";
     if (!r->inviter || matrix_is_ignored(c, r->inviter))
         return "not allowed";
-    if (strcmp(c->conf->matrix_autojoin, "allowed") == 0 && !mx_matches(c->conf->matrix_inviters, r->inviter))
+    if (strcmp(c->conf->matrix_autojoin, "allowed") == 0 && !may_invite(c, r->inviter))
         return "you are not on the list of people I may talk to";
     return is_flood(r) ? "too many invitations at once: try again in an hour" : NULL;
 }

@@ -9,7 +9,10 @@
 #include "log.h"
 #include "matrix.h"
 
-enum { EARLY_MS = 30000 /* a token is renewed so long before its end, or at a fifth of its life */ };
+enum {
+    EARLY_MS = 30000, /* a token is renewed so long before its end, or at a fifth of its life */
+    HOPS_MAX = 3,
+};
 static const int64_t life_max_ms = INT64_C(365) * 24 * 3600 * 1000;
 
 static const struct kept login_row = { MATRIX_PLATFORM, "login", "" };
@@ -212,6 +215,7 @@ static void on_login(void *ud, const struct api_answer *a)
     if (e.kind == ERR_NONE && c->login.device && device && strcmp(c->login.device, device) != 0)
         (void)err_set(&e, ERR_CONFIG, "the server gave another device than the kept one");
     if (e.kind != ERR_NONE || !user || !device) {
+        matrix_login_words(c, LOGIN_PASSWORD, a, &e);
         (void)err_wrap(&e, "login");
         matrix_login_again(c, &e);
         return;
@@ -271,9 +275,12 @@ void matrix_login_stale(void *ud, bool soft_logout)
         password_login(c);
         return;
     }
-    (void)err_set(
-        &e, ERR_CONFIG,
-        "the server ended this session; its state is kept. To make a new device: sandbook matrix logout, then login");
+    if (!c->login.device) /* a token of the operator's, and never a good one */
+        matrix_login_words(c, LOGIN_TOKEN, &(struct api_answer){ .status = 401 }, &e);
+    else
+        (void)err_set(
+            &e, ERR_CONFIG,
+            "the server ended this session; its state is kept. To make a new device: sandbook matrix logout, then login");
     matrix_down(c, &e);
 }
 
@@ -386,9 +393,11 @@ static void on_versions(void *ud, const struct api_answer *a)
     if (e.kind == ERR_REFUSED)
         e.kind = ERR_NET; /* a proxy's page: the server behind it may come back */
     if (e.kind != ERR_NONE) {
+        matrix_login_words(c, LOGIN_SERVER, a, &e);
         matrix_login_again(c, &e);
         return;
     }
+    matrix_login_clock(a);
     c->legacy_media = true;
     for (const struct json *v = json_first(versions); v; v = json_next(v))
         c->legacy_media = c->legacy_media && !is_version_11(v);
@@ -407,9 +416,28 @@ static void ask_versions(struct chat *c)
               on_versions, c);
 }
 
+static void on_well_known(void *ud, const struct api_answer *a);
+
+static void ask_well_known(struct chat *c, const char *url)
+{
+    api_start(c->api, &(struct api_request){ .method = "GET", .path = url, .open = true }, on_well_known, c);
+}
+
+/* example.org may send us to www.example.org, and nowhere without TLS. */
+static bool follow(struct chat *c, const struct api_answer *a)
+{
+    if (a->status < 301 || a->status > 308 || !a->location || strncmp(a->location, "https://", 8) != 0 ||
+        ++c->login.hops > HOPS_MAX)
+        return false;
+    ask_well_known(c, a->location);
+    return true;
+}
+
 static void on_well_known(void *ud, const struct api_answer *a)
 {
     struct chat *c = ud;
+    if (follow(c, a))
+        return;
     const char *url = json_str_or(json_get(a->body, "m.homeserver"), "base_url", NULL);
     struct err e = a->err;
     if (e.kind == ERR_NONE && (!url || strncmp(url, "https://", 8) != 0 || strpbrk(url, " ?#\"<>\\")))
@@ -435,5 +463,6 @@ void matrix_login_start(struct chat *c)
         return;
     }
     autofree char *url = xasprintf("https://%s/.well-known/matrix/client", mx_server_of(c->conf->matrix_user));
-    api_start(c->api, &(struct api_request){ .method = "GET", .path = url, .open = true }, on_well_known, c);
+    c->login.hops = 0;
+    ask_well_known(c, url);
 }

@@ -51,7 +51,7 @@ struct login {
     char *user, *device, *localpart;
     char *token, *refresh, *client_id, *token_url; /* client_id, token_url: OAuth */
     int64_t expires_ms;                            /* Unix time; 0: never */
-    int tries;
+    int tries, hops;                               /* hops: of the page that says where the server is */
     loop_timer timer, refresh_timer;
     bool asking;  /* whoami is on its way */
     bool up;      /* whoami agreed */
@@ -116,6 +116,11 @@ void matrix_login_clear(struct login *l);
 void matrix_down(struct chat *c, const struct err *e);
 must_check int matrix_login_keep(struct chat *c, struct err *e);
 must_check int matrix_login_load(struct chat *c, bool *found, struct err *e);
+/* ---- login_words.c ---- */
+enum login_step { LOGIN_SERVER, LOGIN_PASSWORD, LOGIN_TOKEN };
+/* e, which this answer caused, in words that name the setting to look at. */
+void matrix_login_words(const struct chat *c, enum login_step step, const struct api_answer *a, struct err *e);
+void matrix_login_clock(const struct api_answer *a); /* a warning when ours is another time */
 /* ---- device_grant.c: OAuth for a person with a browser ---- */
 void matrix_grant_start(struct chat *c);
 void matrix_grant_refresh(struct chat *c, api_fn *fn);
@@ -192,8 +197,8 @@ bool matrix_prune_step(struct chat *c, int64_t now_ms, struct err *e); /* a slic
 void matrix_inbox_open(struct chat *c);
 void matrix_inbox_close(struct chat *c);
 /* Within the sync's batch. take_event: the event's JSON, with its room in it. */
-must_check int matrix_pending_add(struct chat *c, const char *room, const struct json *event, struct err *e);
-must_check int matrix_gap_add(struct chat *c, const char *room, const char *from, const char *to, struct err *e);
+must_check int matrix_pending_add(struct room *r, const struct json *event, struct err *e);
+must_check int matrix_gap_add(struct room *r, const char *from, const char *to, struct err *e);
 /* After the batch: rows that were added are worked on; batch_lost: they are not there. */
 void matrix_inbox_pump(struct chat *c, bool batch_lost);
 size_t matrix_inbox_depth(const struct chat *c);

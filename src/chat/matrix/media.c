@@ -86,11 +86,10 @@ int matrix_temp_file(const struct chat *c, struct err *e)
 static struct api_answer judged(const struct http_answer *h, const struct json *body)
 {
     struct api_answer a = { .status = h->status, .body = body, .errcode = json_str_or(body, "errcode", "") };
-    const char *after = h->err ? NULL : http_header(h, "retry-after");
     a.error = json_str_or(body, "error", "");
     if (h->err)
-        a.err = *h->err;
-    api_judge(&a, after ? (int64_t)(strtod(after, NULL) * 1000) : 0);
+        a.err = api_lost(h->err);
+    api_judge(&a, h->err ? 0 : http_retry_after_ms(h));
     return a;
 }
 

@@ -78,7 +78,7 @@ void job_pass_pieces(struct job *job);
 /* ---- pace.c: the account's limit ---- */
 /* May a message be sent now? Else *wait_ms says when to ask again. */
 bool outbox_open(struct outbox *o, int64_t *wait_ms);
-void outbox_limited(struct outbox *o, int64_t retry_ms); /* the server asks for patience */
+void outbox_limited(struct outbox *o, const struct api_answer *a); /* the server asks for patience */
 void outbox_sent_one(struct outbox *o);
 
 /* ---- sent.c: what is kept of a job ---- */

@@ -18,20 +18,30 @@ bool outbox_open(struct outbox *o, int64_t *wait_ms)
     return *wait_ms <= 0 && o->in_flight < (o->pace_ms ? 1 : FLIGHT_MAX);
 }
 
-void outbox_limited(struct outbox *o, int64_t retry_ms)
+/* Too fast: the next ones go at the pace that it seems to want. Anything else is for a person to mend, and says nothing of a pace. */
+static void learn(struct outbox *o, int64_t now, int64_t retry_ms)
 {
-    const int64_t now = loop_now_ms(o->c->loop);
-    unsigned char chance = 0;
-    if (getrandom(&chance, 1, 0) != 1)
-        chance = 0;
-    const int64_t wait = retry_ms + retry_ms * chance / 1280 + 1; /* up to a fifth later */
-    log_info("matrix_limited", KV_I("wait_ms", wait));
     if (o->pace_ms && now >= o->until_ms)
         o->pace_ms += retry_ms; /* we kept our pace, and it was short by this */
     else if (retry_ms > o->pace_ms)
         o->pace_ms = retry_ms;
-    o->until_ms = now + wait > o->until_ms ? now + wait : o->until_ms;
     o->limited_ms = now;
+}
+
+void outbox_limited(struct outbox *o, const struct api_answer *a)
+{
+    const int64_t now = loop_now_ms(o->c->loop), retry_ms = a->err.retry_ms;
+    unsigned char chance = 0;
+    if (getrandom(&chance, 1, 0) != 1)
+        chance = 0;
+    const int64_t wait = retry_ms + retry_ms * chance / 1280 + 1; /* up to a fifth later */
+    if (a->status == 429) {
+        log_info("matrix_limited", KV_I("wait_ms", wait));
+        learn(o, now, retry_ms);
+    } else {
+        log_error("matrix_may_not_send", KV_I("wait_ms", wait), KV_E(&a->err));
+    }
+    o->until_ms = now + wait > o->until_ms ? now + wait : o->until_ms;
 }
 
 void outbox_sent_one(struct outbox *o)

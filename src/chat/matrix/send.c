@@ -71,7 +71,7 @@ static void on_sent(void *ud, const struct api_answer *a)
                       KV_E(&e)); /* its key keeps it from being shown twice */
         matrix_outbox_pump(job->c);
     } else if (e.kind == ERR_LIMIT) {
-        outbox_limited(o, e.retry_ms);
+        outbox_limited(o, a);
         matrix_outbox_pump(job->c);
     } else if (err_retryable(&e)) {
         outbox_job_again(job, &e);

@@ -140,7 +140,7 @@ static void on_redacted(void *ud, const struct api_answer *a)
     s->c->outbox->in_flight--;
     s->busy = false;
     if (a->err.kind == ERR_LIMIT)
-        outbox_limited(s->c->outbox, a->err.retry_ms);
+        outbox_limited(s->c->outbox, a);
     else if (err_retryable(&a->err))
         s->next_ms = loop_now_ms(s->c->loop) + BETWEEN_MS;
     else
@@ -156,7 +156,7 @@ static void on_shown(void *ud, const struct api_answer *a)
     s->busy = false;
     s->next_ms = loop_now_ms(c->loop) + BETWEEN_MS;
     if (a->err.kind == ERR_LIMIT)
-        outbox_limited(c->outbox, a->err.retry_ms);
+        outbox_limited(c->outbox, a);
     if (a->err.kind == ERR_NONE && !s->event && mx_is_event(event)) {
         s->event = xstrdup(event);
         keep(s);

@@ -14,8 +14,10 @@ enum {
     INBOX_HIGH = 5000, /* rows: no more is asked for */
     INBOX_PAUSE_MS = 2000,
     TIMELINE = 100,
-    QUICK_MS = 500, /* an empty response that comes sooner than this was not waited for, */
-    QUICK_FREE = 5, /* and so many in a row are no accident */
+    POSITION_MAX = 4096, /* bytes */
+    QUICK_MS = 500,      /* an empty response that comes sooner than this was not waited for, */
+    QUICK_FREE = 5,      /* and so many in a row are no accident */
+    QUICK_MAX_MS = 5000,
 };
 
 static const struct kept sync_row = { MATRIX_PLATFORM, "sync", "" };
@@ -79,7 +81,7 @@ static int take_timeline(struct room *r, const struct json *events, bool joined,
             return -1;
         matrix_mark_seen(r->chat, x);
         if ((r->chat->since || matrix_mark_missed(r->chat, x, events)) && inbox_wants(r, x, joined) &&
-            matrix_pending_add(r->chat, r->id, x, e) < 0)
+            matrix_pending_add(r, x, e) < 0)
             return -1;
     }
     return 0;
@@ -101,7 +103,7 @@ static int take_joined(struct chat *c, const char *id, const struct json *joined
     }
     matrix_room_summary(r, joined, &changed);
     if (json_bool_or(timeline, "limited", false) && c->since && was_in && prev &&
-        matrix_gap_add(c, id, c->since, prev, e) < 0)
+        matrix_gap_add(r, c->since, prev, e) < 0)
         return -1;
     if (take_timeline(r, json_get(timeline, "events"), was_in, &changed, e) < 0)
         return -1;
@@ -141,7 +143,11 @@ static int take_response(struct chat *c, const struct json *body, struct err *e)
 {
     AUTO(store_batch_end) struct store_batch batch = { 0 };
     const char *next = NULL;
-    if (json_str(body, "next_batch", &next, e) < 0 || store_batch_begin(&batch, c->store, e) < 0)
+    if (json_str(body, "next_batch", &next, e) < 0)
+        return -1;
+    if (!*next || strlen(next) > POSITION_MAX) /* it is part of an address: no server could take it back */
+        return err_set(e, ERR_DATA, "the server's position has %zu bytes", strlen(next));
+    if (store_batch_begin(&batch, c->store, e) < 0)
         return -1;
     if (matrix_e2ee_sync(c, body, e) < 0 || /* first: keys before what they open */
         take_account_data(c, json_get(json_get(body, "account_data"), "events"), e) < 0 ||
@@ -196,7 +202,8 @@ static int64_t too_quick_ms(struct chat *c, const struct json *body)
                       json_len(json_get(json_get(body, "rooms"), "invite"));
     const bool quick = loop_now_ms(c->loop) - c->asked_ms < QUICK_MS;
     c->quick = says || !quick ? 0 : c->quick + 1;
-    return c->quick > QUICK_FREE ? api_backoff_ms(c->quick - QUICK_FREE) : 0;
+    const int64_t ms = c->quick > QUICK_FREE ? api_backoff_ms(c->quick - QUICK_FREE) : 0;
+    return ms < QUICK_MAX_MS ? ms : QUICK_MAX_MS;
 }
 
 static void on_sync(void *ud, const struct api_answer *a)
