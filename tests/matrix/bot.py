@@ -7,13 +7,14 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/scenario"))
 from sandbook import PROGRAM  # noqa: E402
-from synapse import Person, Synapse  # noqa: E402
+from synapse import Person, Refused, Synapse  # noqa: E402
 
 
 def call(code: str) -> dict:
@@ -85,6 +86,24 @@ class Bot:
         if done.returncode != 0 or not done.stdout:
             raise AssertionError(f"matrix {words}: {done.returncode} {done.stdout} {done.stderr}")
         return json.loads(done.stdout)
+
+    def until(self, wanted, seconds: float = 60) -> None:
+        """For what the server knows and nobody is told: asked again and again."""
+        end = time.monotonic() + seconds
+        while not wanted():
+            if time.monotonic() > end:
+                raise AssertionError("it never was so:\n" + "\n".join(self.log[-20:]))
+            self.account.sync(200)
+
+    def has(self, method: str, path: str) -> bool:
+        try:
+            return bool(self.account.call(method, path))
+        except Refused:
+            return False
+
+    def forget(self) -> None:
+        """Its data folder is lost."""
+        shutil.rmtree(self.folder / "data")
 
     def kill(self) -> None:
         if self.process and self.process.poll() is None:

@@ -78,6 +78,44 @@ class Durable(Case):
         self.answer(ann, room, bot, ann.say(room, "second"))
         self.assertEqual(self.answers(ann, room, bot)[0], asked)
 
+    def test_s7_a_lost_data_dir_answers_what_is_new_and_nothing_twice(self) -> None:
+        bot = self.bot({"text": "one"}, e2ee="off")
+        ann, room = self.direct(bot)
+        data = f"/_matrix/client/v3/user/{bot.user}/account_data/"
+        first = ann.say(room, "first")
+        self.answer(ann, room, bot, first)
+        bot.until(lambda: bot.has("GET", data + "org.sandbook.caught_up"))
+        self.assertIn(room, bot.account.call("GET", data + "m.direct")[ann.user])
+        bot.stop()
+        bot.forget()
+        missed = ann.say(room, "while it was lost")
+        bot.answers({"text": "two"})
+        bot.start()
+        self.answer(ann, room, bot, missed)
+        bot.stop()
+        bot.forget()
+        old = ann.say(room, "older than the marker")
+        ts = next(e["origin_server_ts"] for e in ann.history(room) if e["event_id"] == old)
+        bot.account.call("PUT", data + "org.sandbook.caught_up", {"ts": ts})
+        ann.sync(5)  # the next message has another millisecond
+        new = ann.say(room, "newer")
+        bot.answers({"text": "three"})
+        bot.start()
+        self.answer(ann, room, bot, new)
+        self.assertEqual(self.answers(ann, room, bot), [first, missed, new])
+
+    def test_s18_a_server_that_is_away_is_waited_for_without_haste(self) -> None:
+        bot = self.bot({"text": "hello"})
+        ann, room = self.direct(bot)
+        bot.logged("matrix_synced status=200")
+        begun = len(bot.log)
+        self.server.stop()
+        bot.logged("matrix_sync_failed", begun)
+        bot.logged("matrix_sync_failed try=3", begun)
+        self.server.start()
+        self.answer(ann, room, bot, ann.say(room, "are you back?"))
+        self.assertLess(sum("matrix_sync_failed" in line for line in bot.log[begun:]), 12)
+
     def test_s20_a_session_that_the_server_ended_is_not_replaced_in_silence(self) -> None:
         bot = self.bot({"text": "one"})
         device = bot.logged("matrix_logged_in").split("device=")[1].split()[0]

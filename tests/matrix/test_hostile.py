@@ -1,4 +1,6 @@
 """The bot and a homeserver that misbehaves: nothing is lost, nothing is said twice, nothing falls over."""
+import json
+import os
 import unittest
 
 from bot import Bot, call
@@ -74,7 +76,7 @@ class Refused(Case):
         self.said("w2999")
         said = " ".join(self.fake.texts()).split()
         self.assertEqual([w for w in said if w in set(words)], words)
-        bot.logged("matrix_halved")
+        bot.logged("matrix_halved", since=0)
 
     def test_a_thread_that_can_not_be_is_left_out(self) -> None:
         no = {"errcode": "M_UNKNOWN", "error": "Cannot start threads from an event with a relation"}
@@ -134,7 +136,189 @@ class Broken(Case):
         self.assertIsNone(bot.process.poll())
 
 
+    def test_nesting_positions_times_and_repeats_are_refused_or_taken_once(self) -> None:
+        bot = self.bot({"text": "hello"}, {"text": "second"})
+        for bad in (b'{"next_batch":"x","a":' + b"[" * 100_000 + b"]" * 100_000 + b"}", {"next_batch": ""}, {"next_batch": "x" * (1 << 20)},
+                    b'{"next_batch":"a","next_batch":"b"}', b'{"next_batch":"x"} {}', b'{"next_batch":"a\\u0000b"}'):
+            begun = len(bot.log)
+            self.fake.raw(bad)
+            bot.logged("matrix_sync_failed", begun)
+            self.fake.raw({})
+            bot.logged("matrix_synced status=200", begun)
+        one = self.fake.message({"msgtype": "m.text", "body": "once"}, origin_server_ts=1 << 52)
+        other = one | {"content": {"msgtype": "m.text", "body": "the same id with other words"}, "origin_server_ts": -5}
+        self.fake.deliver(one, one, other)
+        self.fake.deliver(other, one)
+        self.said("hello")
+        self.fake.ask("and now?")
+        self.said("second")
+        self.assertEqual(len({t for t in self.fake.texts() if t.startswith(("hello", "second"))}), 2)
+
+    def test_a_server_that_answers_at_once_with_nothing_is_not_asked_without_end(self) -> None:
+        bot = self.bot({"text": "hello"}, {"text": "again"})
+        for body, answer in (({"next_batch": "same"}, "hello"), (None, "again")):
+            left = [40]
+
+            def quick(handler: Handler, _body: bytes, body: dict | None = body, left: list[int] = left) -> object:
+                left[0] -= 1
+                return handler.reply(200, body or {"next_batch": f"n{left[0]}"}) if left[0] > 0 and not self.fake.syncs else False
+            self.fake.rules[:] = []
+            before = self.fake.count("/sync")
+            self.fake.on("GET", "/sync", quick)
+            self.fake.until(lambda before=before: self.fake.count("/sync") - before >= 7)
+            self.fake.rules[:] = []
+            self.assertGreater(left[0], 20)
+            self.fake.ask("still there?")
+            self.said(answer)
+        self.assertIsNone(bot.process.poll())
+
+    def test_s8_a_join_that_is_refused_at_first_is_tried_again(self) -> None:
+        self.fake.first(3, "POST", "/join/", lambda h, b: h.reply(403, {"errcode": "M_FORBIDDEN", "error": "You are not invited to this room."}))
+        bot = self.bot({"text": "hello"})
+        me = {"type": "m.room.member", "state_key": USER, "sender": ANN, "content": {"membership": "invite", "is_direct": True}}
+        self.fake.raw({"rooms": {"invite": {"!new:fake": {"invite_state": {"events": [me]}}}}})
+        bot.logged("matrix_joined")
+        self.assertEqual(self.fake.count("/join/"), 4)
+        stranger = me | {"sender": "@eve:elsewhere"}
+        self.fake.raw({"rooms": {"invite": {"!strange:elsewhere": {"invite_state": {"events": [stranger]}}}}})
+        self.fake.until(lambda: self.fake.count("strange%3Aelsewhere/leave"))
+        self.fake.until(lambda: self.fake.count("account_data/m.direct"))
+
+    def test_s21_a_backlog_of_many_rooms_is_worked_off_in_bounded_memory_and_others_are_served(self) -> None:
+        rooms, each = (50, 100) if os.environ.get("MATRIX_BACKLOG") else (20, 5)
+        bot = self.bot()
+        summary = {"summary": {"m.joined_member_count": 2}}
+        self.fake.raw({"rooms": {"join": {f"!flood{n}:fake": summary for n in range(rooms)}}})
+        for n in range(rooms):
+            events = [self.fake.message({"msgtype": "m.text", "body": f"what can you do, {i}?"}) for i in range(each)]
+            self.fake.raw({"rooms": {"join": {f"!flood{n}:fake": summary | {"timeline": {"events": events}}}}})
+        mine = self.fake.ask("and I?")
+        self.fake.until(lambda: any(s["content"].get("org.sandbook.re") == mine for s in self.fake.sent.values()), 300)
+        self.fake.until(lambda: sum("org.sandbook.re" in s["content"] for s in self.fake.sent.values()) > rooms * each, 600)
+        answered = [s["content"]["org.sandbook.re"] for s in self.fake.sent.values() if "org.sandbook.re" in s["content"]]
+        self.assertEqual(len(answered), len(set(answered)))
+        peak = next(line for line in open(f"/proc/{bot.process.pid}/status", encoding="ascii") if line.startswith("VmHWM"))
+        self.assertLess(int(peak.split()[1]), 120_000)
+
+
+class Tokens(Case):
+    def expiring(self) -> list[str]:
+        """Logins and renewals give token-0, token-1, ...; only the newest is good for what has a rule here."""
+        given: list[str] = []
+
+        def give(handler: Handler, _body: bytes) -> None:
+            given.append(f"token-{len(given)}")
+            handler.reply(200, {"user_id": USER, "device_id": "FAKEDEVICE", "access_token": given[-1], "refresh_token": f"again-{len(given)}", "expires_in_ms": 3_600_000})
+        self.fake.on("POST", "/login", give)
+        self.fake.on("POST", "/refresh", give)
+        return given
+
+    def test_s19_requests_that_expire_together_renew_the_token_once(self) -> None:
+        given = self.expiring()
+        old: list[str] = []
+
+        def gone(handler: Handler, _body: bytes) -> object:
+            if handler.headers["Authorization"].removeprefix("Bearer ") not in old:
+                return False
+            return handler.reply(401, {"errcode": "M_UNKNOWN_TOKEN", "soft_logout": True})
+        for method, path in (("PUT", "/typing/"), ("POST", "/receipt/"), ("PUT", "/send/")):
+            self.fake.on(method, path, gone)
+        bot = self.bot({"text": "hello"})
+        old += given
+        self.fake.ask("one?")
+        self.said("hello")
+        self.assertEqual(self.fake.count("/refresh"), 1)
+        self.assertEqual(sum("matrix_down" in line for line in bot.log), 0)
+
+    def test_s19_a_crash_before_the_new_tokens_are_kept(self) -> None:
+        self.fake.on("POST", "/login", lambda h, b: h.reply(200, {"user_id": USER, "device_id": "FAKEDEVICE", "access_token": "old", "refresh_token": "again", "expires_in_ms": 1500}))
+        killed: list[Bot] = []
+
+        def crash(handler: Handler, _body: bytes) -> None:
+            killed[0].kill()
+            handler.hang_up()
+        self.fake.first(1, "POST", "/refresh", crash)
+        self.fake.on("POST", "/refresh", lambda h, b: h.reply(200, {"access_token": "new", "refresh_token": "another", "expires_in_ms": 3_600_000}))
+        bot = self.bot({"text": "hello"})
+        killed.append(bot)
+        self.fake.until(lambda: self.fake.count("/refresh") == 1)
+        bot.process.wait(60)
+        bot.start(wait="matrix_token_renewed")
+        self.fake.ask("one?")
+        self.said("hello")
+        bodies = [json.loads(b) for _, p, _, b in self.fake.requests if p.endswith("/refresh")]
+        self.assertEqual(bodies[:2], [{"refresh_token": "again"}] * 2)
+        self.assertEqual(self.fake.count("/login"), 1)
+
+    def test_a_soft_logout_is_followed_by_a_login_of_the_same_device(self) -> None:
+        self.fake.first(1, "GET", "/sync", lambda h, b: h.reply(401, {"errcode": "M_UNKNOWN_TOKEN", "soft_logout": True}))
+        self.bot({"text": "hello"})
+        self.fake.ask("one?")
+        self.said("hello")
+        logins = [json.loads(b) for _, p, _, b in self.fake.requests if p.endswith("/login")]
+        self.assertEqual([x.get("device_id") for x in logins], [None, "FAKEDEVICE"])
+
+    def test_what_is_wrong_at_the_beginning_is_said_with_the_setting_to_look_at(self) -> None:
+        """Each is a newcomer's mistake; none may show the password."""
+        wrong = {"errcode": "M_FORBIDDEN", "error": "Invalid username or password"}
+        off = {"errcode": "M_UNKNOWN", "error": "Password login has been disabled."}
+        page = b"<html>Welcome to nginx!</html>"
+        cases = [("matrix_down", "matrix.password_file", "POST", "/login", lambda h, b: h.reply(403, wrong), {}),
+                 ("matrix_down", "takes no password", "POST", "/login", lambda h, b: h.reply(400, off), {}),
+                 ("matrix_down", "takes no password", "POST", "/login", lambda h, b: h.reply(404, {"errcode": "M_UNRECOGNIZED"}), {}),
+                 ("matrix_login_waits", "is no Matrix homeserver", "GET", "/versions", lambda h, b: h.reply(200, page, Content_Type="text/html"), {}),
+                 ("matrix_login_waits", "is no Matrix homeserver", "GET", "/versions", lambda h, b: h.reply(404, page, Content_Type="text/html"), {}),
+                 ("matrix_down", "belongs to @other:fake", "GET", "/whoami", lambda h, b: h.reply(200, {"user_id": "@other:fake", "device_id": "D"}), {}),
+                 ("matrix_clock", "clock", "GET", "/versions", lambda h, b: h.reply(200, {"versions": ["v1.11"]}, Date="Mon, 30 Nov 2015 01:00:00 GMT"), {}),
+                 ("matrix_down", "access_token_file", "GET", "/whoami", lambda h, b: h.reply(401, {"errcode": "M_UNKNOWN_TOKEN"}), {"auth": "token", "password_file": ""}),
+                 ("matrix_login_waits", "matrix.homeserver", "GET", "/nothing", lambda h, b: None, {"homeserver": "http://127.0.0.1:9"})]
+        for word, says, method, path, do, settings in cases:
+            with self.subTest(says):
+                self.fake.rules[:] = []
+                self.fake.on(method, path, do)
+                bot = Bot(Place(self.fake.url), [], **({"e2ee": "off"} | settings))
+                self.addCleanup(bot.close)
+                if "auth" in settings:
+                    (bot.folder / "token").write_text("a-token")
+                    (bot.folder / "token").chmod(0o600)
+                    bot.conf.write_text(bot.conf.read_text() + f"access_token_file = {bot.folder}/token\n")
+                bot.start(wait="")
+                self.assertIn(says, bot.logged(word))
+                self.assertNotIn("hunter22", "\n".join(bot.log))
+                bot.kill()
+
+    def test_an_account_that_is_suspended_or_owes_consent_keeps_its_answers(self) -> None:
+        self.fake.first(1, "PUT", "/send/", lambda h, b: h.reply(403, {"errcode": "M_USER_SUSPENDED", "error": "suspended", "retry_after_ms": 1000}))
+        self.fake.first(1, "PUT", "/send/", lambda h, b: h.reply(403, {"errcode": "M_CONSENT_NOT_GIVEN", "error": "terms", "consent_uri": "https://fake/terms", "retry_after_ms": 1000}))
+        bot = self.bot({"text": "hello"}, progress="typing")
+        self.fake.ask("one?")
+        self.said("hello")
+        self.assertIn("https://fake/terms", bot.logged("M_CONSENT_NOT_GIVEN"))
+
+
 class Media(Case):
+    def test_s17_an_old_server_and_redirects_that_lead_astray(self) -> None:
+        """Only the last file is there: by the old way, behind two redirects."""
+        other = Fake()
+        self.addCleanup(other.close)
+        astray = iter(["file:///etc/passwd", "ftp://127.0.0.1/x", "gopher://127.0.0.1:1/_x", "//127.0.0.1:1/x", "/relative", "http://user:pw@127.0.0.1:1/x"])
+        self.fake.first(6, "GET", "/client/v1/media/download/", lambda h, b: h.reply(302, b"", Location=next(astray)))
+        self.fake.first(1, "GET", "/client/v1/media/download/", lambda h, b: h.reply(302, b"", Location=self.fake.url + "/_matrix/client/v1/media/download/fake/round"))
+        self.fake.on("GET", "/client/v1/media/download/fake/round", lambda h, b: h.reply(302, b"", Location=self.fake.url + h.path))
+        self.fake.on("GET", "/client/v1/media/download/", lambda h, b: h.reply(404, {"errcode": "M_UNRECOGNIZED"}))
+        self.fake.on("GET", "/media/v3/download/", lambda h, b: h.reply(307, b"", Location=other.url + "/one"))
+        other.on("GET", "/one", lambda h, b: h.reply(308, b"", Location=other.url + "/two"))
+        other.on("GET", "/two", lambda h, b: h.reply(200, b"a,b\n1,2\n", Content_Type="text/csv"))
+        self.bot(*({"text": f"answer {n}"} for n in range(7)), call("print(open('good.csv').read())"), {"text": "read"})
+        for n in range(7):
+            self.fake.deliver(self.fake.message({"msgtype": "m.file", "body": f"what is it, {n}?", "filename": f"bad{n}.csv", "url": f"mxc://fake/bad{n}"}))
+            self.said(f"answer {n}")
+        self.fake.deliver(self.fake.message({"msgtype": "m.file", "body": "read it", "filename": "good.csv", "url": "mxc://fake/good"}))
+        self.said("read")
+        self.assertLessEqual(self.fake.count("/fake/round"), 3)
+        self.assertFalse([h for _, p, h, _ in other.requests if "authorization" in {k.lower() for k in h}])
+        self.assertFalse([h for _, p, h, _ in self.fake.requests if "round" in p and "Authorization" in h])
+
     def test_s17_a_redirect_to_another_host_does_not_get_our_token(self) -> None:
         other = Fake()
         self.addCleanup(other.close)

@@ -107,6 +107,27 @@ class Threads(Case):
         self.assertEqual(self.answer(ann, room, bot, asked)["content"]["m.relates_to"]["event_id"], root)
 
 
+    def test_s13_roots_that_were_edited_or_deleted_quotes_and_replies_to_replies(self) -> None:
+        bot = self.bot(*({"text": f"answer {i}"} for i in range(5)))
+        ann, room = self.group(bot)
+        root = ann.say(room, "talk", bot.user)
+        first = self.answer(ann, room, bot, root)
+        quote = {"rel_type": "m.thread", "event_id": root, "is_falling_back": False, "m.in_reply_to": {"event_id": first["event_id"]}}
+        quoted = ann.say(room, "what do you mean?", **{"m.relates_to": quote})
+        self.assertEqual(self.answer(ann, room, bot, quoted)["content"]["m.relates_to"]["event_id"], root)
+        ann.redact(room, root)
+        after = ann.in_thread(room, root, "still?", bot.user)
+        self.assertEqual(self.answer(ann, room, bot, after)["content"]["m.relates_to"]["event_id"], root)
+        plain = ann.say(room, "people talk")
+        edited = ann.say(room, "* people talked", **{"m.new_content": {"msgtype": "m.text", "body": "people talked"}, "m.relates_to": {"rel_type": "m.replace", "event_id": plain}})
+        self.assertTrue(edited)
+        threaded = ann.in_thread(room, plain, "bot?", bot.user)
+        self.assertEqual(self.answer(ann, room, bot, threaded)["content"]["m.relates_to"]["event_id"], plain)
+        reply = ann.say(room, "a reply", **{"m.relates_to": {"m.in_reply_to": {"event_id": plain}}})
+        deeper = ann.say(room, "a reply to it", bot.user, **{"m.relates_to": {"m.in_reply_to": {"event_id": reply}}})
+        self.assertEqual(self.answer(ann, room, bot, deeper)["content"]["m.relates_to"]["m.in_reply_to"]["event_id"], deeper)
+
+
 class Files(Case):
     def png(self, ann, event: dict) -> tuple[int, int]:
         data = ann.download(event["content"]["url"])
@@ -207,6 +228,19 @@ class Texts(Case):
     def test_s16_thirty_thousand_quotes(self) -> None:
         got = self.parts('"' * 30_000 + " end", [" end"])
         self.assertEqual(sum(c["body"].count('"') for c in got), 30_000)
+
+    def test_s16_a_line_and_a_table_without_end(self) -> None:
+        table = "|n|word|\n|---|---|\n" + "".join(f"|{i}|{'word ' * 5}|\n" for i in range(900))
+        bot = self.bot({"text": "x" * 70_000 + " end"}, {"text": table})
+        ann, room = self.direct(bot)
+        ann.say(room, "a line")
+        ann.until(room, lambda e: e["sender"] == bot.user and e["content"].get("body", "").endswith(" end"))
+        ann.say(room, "a table")
+        last = ann.until(room, lambda e: e["sender"] == bot.user and ("899" in e["content"].get("body", "") or e["content"].get("msgtype") == "m.file"))
+        said = [e["content"] for e in ann.history(room) if e["sender"] == bot.user and e["type"] == "m.room.message"]
+        self.assertEqual(sum(c["body"].count("x") for c in said if set(c["body"]) <= set("x end")), 70_000)
+        self.assertTrue(last)
+        self.assertTrue(all("<th>n</th>" in c["formatted_body"] for c in said if "<table>" in c.get("formatted_body", "")))
 
 
 if __name__ == "__main__":

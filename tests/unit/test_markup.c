@@ -146,7 +146,7 @@ static void paragraphs_part_between_words(void **state)
     assert_null(markup_part(doc, &limit));
 }
 
-static void parts_of_a_table_repeat_its_head(void **state)
+static void u6_parts_of_a_table_repeat_its_head(void **state)
 {
     (void)state;
     AUTO(markup_freep) struct markup *doc = markup_parse("|H|\n|---|\n|1|\n|2|\n|3|\n|4|\n|5|");
@@ -196,7 +196,7 @@ static char *repeated(const char *text, size_t n, const char *before)
     return str_take(&s);
 }
 
-static void everything_parts(void **state)
+static void u6_everything_parts(void **state)
 {
     (void)state;
     static const char *const pieces[][2] = {
@@ -238,10 +238,10 @@ int main(void)
         cmocka_unit_test(a_copy_is_equal_and_independent),
         cmocka_unit_test(what_fits_is_one_part),
         cmocka_unit_test(paragraphs_part_between_words),
-        cmocka_unit_test(parts_of_a_table_repeat_its_head),
+        cmocka_unit_test(u6_parts_of_a_table_repeat_its_head),
         cmocka_unit_test(code_goes_on_as_code),
         cmocka_unit_test(numbers_go_on),
-        cmocka_unit_test(everything_parts),
+        cmocka_unit_test(u6_everything_parts),
         cmocka_unit_test(what_cannot_be_cut_is_handed_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

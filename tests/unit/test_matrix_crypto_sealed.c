@@ -6,7 +6,7 @@
 
 /* ---- secret storage, backup ---- */
 
-static void a_recovery_key_is_written_and_read(void **state)
+static void u4_a_recovery_key_is_written_and_read(void **state)
 {
     (void)state;
     uint8_t key[KEY_BYTES], got[KEY_BYTES];
@@ -26,7 +26,7 @@ static void a_recovery_key_is_written_and_read(void **state)
         assert_false(recovery_key_read(bad[i], got));
 }
 
-static void a_secret_is_sealed_as_others_do_it(void **state)
+static void u4_a_secret_is_sealed_as_others_do_it(void **state)
 {
     (void)state;
     uint8_t key[KEY_BYTES], iv[IV_BYTES];
@@ -47,7 +47,7 @@ static void a_secret_is_sealed_as_others_do_it(void **state)
     assert_null(ssss_open(key, name, sealed));
 }
 
-static void a_passphrase_makes_its_key_and_no_endless_work(void **state)
+static void u4_a_passphrase_makes_its_key_and_no_endless_work(void **state)
 {
     (void)state;
     uint8_t key[KEY_BYTES], iv[IV_BYTES] = { 0 }, got[KEY_BYTES];
@@ -70,7 +70,7 @@ static void a_passphrase_makes_its_key_and_no_endless_work(void **state)
     assert_false(ssss_key_from_words(vector("pbkdf2", "passphrase"), about, got));
 }
 
-static void a_room_key_is_sealed_for_the_backup_as_others_do_it(void **state)
+static void u4_a_room_key_is_sealed_for_the_backup_as_others_do_it(void **state)
 {
     (void)state;
     uint8_t secret[KEY_BYTES], public[KEY_BYTES], ephemeral[KEY_BYTES];
@@ -116,7 +116,7 @@ static size_t cipher_of_vector(uint8_t out[64])
     return n;
 }
 
-static void an_attachment_of_others_opens(void **state)
+static void u3_an_attachment_of_others_opens(void **state)
 {
     (void)state;
     uint8_t cipher[64], clear[64] = { 0 };
@@ -134,7 +134,7 @@ static void an_attachment_of_others_opens(void **state)
     attach_free(a);
 }
 
-static void an_altered_or_cut_attachment_is_refused(void **state)
+static void u3_an_altered_or_cut_attachment_is_refused(void **state)
 {
     (void)state;
     uint8_t cipher[64];
@@ -153,7 +153,7 @@ static void an_altered_or_cut_attachment_is_refused(void **state)
     }
 }
 
-static void a_malformed_file_object_is_refused_in_words(void **state)
+static void u3_a_malformed_file_object_is_refused_in_words(void **state)
 {
     (void)state;
     static const struct {
@@ -179,7 +179,7 @@ static void a_malformed_file_object_is_refused_in_words(void **state)
     assert_int_equal(attach_decrypt(&a, NULL, &e), -1);
 }
 
-static void attachments_of_every_size_go_there_and_back(void **state)
+static void u3_attachments_of_every_size_go_there_and_back(void **state)
 {
     (void)state;
     static const size_t sizes[] = { 0, 1, 15, 16, 17, 4096, 100000 };
@@ -206,14 +206,14 @@ static void attachments_of_every_size_go_there_and_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_recovery_key_is_written_and_read),
-        cmocka_unit_test(a_secret_is_sealed_as_others_do_it),
-        cmocka_unit_test(a_passphrase_makes_its_key_and_no_endless_work),
-        cmocka_unit_test(a_room_key_is_sealed_for_the_backup_as_others_do_it),
-        cmocka_unit_test(an_attachment_of_others_opens),
-        cmocka_unit_test(an_altered_or_cut_attachment_is_refused),
-        cmocka_unit_test(a_malformed_file_object_is_refused_in_words),
-        cmocka_unit_test(attachments_of_every_size_go_there_and_back),
+        cmocka_unit_test(u4_a_recovery_key_is_written_and_read),
+        cmocka_unit_test(u4_a_secret_is_sealed_as_others_do_it),
+        cmocka_unit_test(u4_a_passphrase_makes_its_key_and_no_endless_work),
+        cmocka_unit_test(u4_a_room_key_is_sealed_for_the_backup_as_others_do_it),
+        cmocka_unit_test(u3_an_attachment_of_others_opens),
+        cmocka_unit_test(u3_an_altered_or_cut_attachment_is_refused),
+        cmocka_unit_test(u3_a_malformed_file_object_is_refused_in_words),
+        cmocka_unit_test(u3_attachments_of_every_size_go_there_and_back),
     };
     return cmocka_run_group_tests_name("matrix_crypto_sealed", tests, load, unload);
 }

@@ -83,7 +83,7 @@ static void keys_of_low_order_are_refused(void **state)
 }
 
 /* With the neutral element as key, R = S*B holds for any message. */
-static void a_signature_by_a_key_of_low_order_is_no_signature(void **state)
+static void u2_a_signature_by_a_key_of_low_order_is_no_signature(void **state)
 {
     (void)state;
     const uint8_t key[KEY_BYTES] = { 1 };
@@ -91,7 +91,7 @@ static void a_signature_by_a_key_of_low_order_is_no_signature(void **state)
     assert_false(ed25519_check(key, "any", 3, sig));
 }
 
-static void a_signature_with_an_unreduced_s_is_refused(void **state)
+static void u2_a_signature_with_an_unreduced_s_is_refused(void **state)
 {
     (void)state;
     static const uint8_t order[KEY_BYTES] = { 0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58,       0xd6,
@@ -115,7 +115,7 @@ static void a_signature_with_an_unreduced_s_is_refused(void **state)
 
 /* ---- signed JSON ---- */
 
-static void signatures_are_those_of_the_specification(void **state)
+static void u2_signatures_are_those_of_the_specification(void **state)
 {
     (void)state;
     uint8_t seed[KEY_BYTES], public[KEY_BYTES];
@@ -139,7 +139,7 @@ static void signatures_are_those_of_the_specification(void **state)
     }
 }
 
-static void what_has_no_canonical_form_is_not_signed(void **state)
+static void u2_what_has_no_canonical_form_is_not_signed(void **state)
 {
     (void)state;
     static const char *const bad[] = { "{\"a\":1.5}", "{\"a\":9007199254740992}", "[1]", "\"x\"" };
@@ -152,7 +152,7 @@ static void what_has_no_canonical_form_is_not_signed(void **state)
     }
 }
 
-static void canonical_json_is_that_of_the_specification(void **state)
+static void u1_canonical_json_is_that_of_the_specification(void **state)
 {
     (void)state;
     for (const struct json *c = json_first(json_get(vectors, "canonical")); c; c = json_next(c)) {
@@ -168,7 +168,7 @@ static void canonical_json_is_that_of_the_specification(void **state)
 
 /* ---- verification ---- */
 
-static void the_short_strings_are_those_of_others(void **state)
+static void u4_the_short_strings_are_those_of_others(void **state)
 {
     (void)state;
     uint8_t one[KEY_BYTES], two[KEY_BYTES], shared[KEY_BYTES], raw[KEY_BYTES];
@@ -202,7 +202,7 @@ static void the_short_strings_are_those_of_others(void **state)
     assert_string_equal(old, vector("sas", "mac_legacy"));
 }
 
-static void the_commitment_covers_the_start_as_it_came(void **state)
+static void u4_the_commitment_covers_the_start_as_it_came(void **state)
 {
     (void)state;
     autojson struct json *start = NULL;
@@ -228,7 +228,7 @@ static void counting(void *hook, void *out, size_t n)
 static const uint8_t pickle_key[KEY_BYTES] = { 1, 2, 3 };
 static const struct ratchet_env env = { pickle_key, counting, NULL };
 
-static void megolm_gives_known_messages(void **state)
+static void u5_megolm_gives_known_messages(void **state)
 {
     (void)state;
     next_byte = 0;
@@ -273,7 +273,7 @@ static void megolm_gives_known_messages(void **state)
     ratchet_out_free(out);
 }
 
-static void a_megolm_message_that_was_touched_is_refused(void **state)
+static void u5_a_megolm_message_that_was_touched_is_refused(void **state)
 {
     (void)state;
     struct ratchet_in *in = NULL;
@@ -317,7 +317,7 @@ static void take_key(void *ud, const char *id, const char *key, bool fallback)
     (void)snprintf(m->key, sizeof(m->key), "%s", key);
 }
 
-static void olm_gives_known_messages(void **state)
+static void u5_olm_gives_known_messages(void **state)
 {
     (void)state;
     struct made otk = { "", "" };
@@ -422,16 +422,16 @@ int main(void)
         cmocka_unit_test(base64_is_written_bare_and_read_in_every_form),
         cmocka_unit_test(a_key_has_one_way_to_be_written),
         cmocka_unit_test(keys_of_low_order_are_refused),
-        cmocka_unit_test(a_signature_by_a_key_of_low_order_is_no_signature),
-        cmocka_unit_test(a_signature_with_an_unreduced_s_is_refused),
-        cmocka_unit_test(signatures_are_those_of_the_specification),
-        cmocka_unit_test(what_has_no_canonical_form_is_not_signed),
-        cmocka_unit_test(canonical_json_is_that_of_the_specification),
-        cmocka_unit_test(the_short_strings_are_those_of_others),
-        cmocka_unit_test(the_commitment_covers_the_start_as_it_came),
-        cmocka_unit_test(megolm_gives_known_messages),
-        cmocka_unit_test(a_megolm_message_that_was_touched_is_refused),
-        cmocka_unit_test(olm_gives_known_messages),
+        cmocka_unit_test(u2_a_signature_by_a_key_of_low_order_is_no_signature),
+        cmocka_unit_test(u2_a_signature_with_an_unreduced_s_is_refused),
+        cmocka_unit_test(u2_signatures_are_those_of_the_specification),
+        cmocka_unit_test(u2_what_has_no_canonical_form_is_not_signed),
+        cmocka_unit_test(u1_canonical_json_is_that_of_the_specification),
+        cmocka_unit_test(u4_the_short_strings_are_those_of_others),
+        cmocka_unit_test(u4_the_commitment_covers_the_start_as_it_came),
+        cmocka_unit_test(u5_megolm_gives_known_messages),
+        cmocka_unit_test(u5_a_megolm_message_that_was_touched_is_refused),
+        cmocka_unit_test(u5_olm_gives_known_messages),
         cmocka_unit_test(pickles_open_with_their_key_only),
         cmocka_unit_test(sessions_with_hostile_keys_are_refused),
     };

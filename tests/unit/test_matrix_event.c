@@ -199,6 +199,60 @@ static void segments_are_escaped_and_back(void **state)
     assert_string_equal(odd, "%4 %zz %00 %");
 }
 
+/* ---- what anybody may send ---- */
+
+static uint64_t next_random(uint64_t *x)
+{
+    *x ^= *x << 13;
+    *x ^= *x >> 7;
+    *x ^= *x << 17;
+    return *x;
+}
+
+static void read_all_of(const struct json *j)
+{
+    struct mx_event ev;
+    struct mx_relation r;
+    struct mx_file f;
+    const struct json *content = json_get(j, "content");
+    if (mx_event_read(&ev, j))
+        assert_true(mx_is_event(ev.id) && mx_is_user(ev.sender));
+    mx_relation_read(&r, json_get(content, "m.relates_to"));
+    assert_true(!r.reply_to || mx_is_event(r.reply_to));
+    if (mx_file_read(&f, content))
+        assert_true(f.bytes >= 0 && strncmp(f.mxc, "mxc://", 6) == 0);
+    (void)mx_is_mentioned(content, &self);
+    autofree char *text = mx_text(content, &self, true);
+    assert_true(utf8_valid(text, strlen(text)));
+}
+
+/* tests/fuzz does the same for hours; this is its beginning. */
+static void u9_events_that_were_tampered_with_do_no_harm(void **state)
+{
+    (void)state;
+    static const char event[] =
+        "{\"event_id\":\"$e\",\"type\":\"m.room.message\",\"sender\":\"@a:b\",\"origin_server_ts\":1,\"content\":{\"msgtype\":"
+        "\"m.file\",\"body\":\"> <@x:y> q\\n\\n@bot: \\u00e4 hi\",\"filename\":\"a.csv\",\"url\":\"mxc://b/c\",\"file\":{\"url\":\"\"},"
+        "\"info\":{\"size\":5},\"formatted_body\":\"<a href=\\\"https://matrix.to/#/%40bot%3Aexample.org\\\">x</a>\",\"m.mentions\":"
+        "{\"user_ids\":[\"@bot:example.org\"]},\"m.relates_to\":{\"rel_type\":\"m.thread\",\"event_id\":\"$r\",\"m.in_reply_to\":"
+        "{\"event_id\":\"$q\"}}}}";
+    uint64_t seed = 88172645463325252u;
+    int parsed_n = 0;
+    for (int i = 0; i < 20000; i++) {
+        char text[sizeof(event)];
+        memcpy(text, event, sizeof(event));
+        for (uint64_t n = 1 + next_random(&seed) % 3; n > 0; n--)
+            text[next_random(&seed) % (sizeof(event) - 1)] = "\"{}[]:,$@!0n \\\xff"[next_random(&seed) % 16];
+        autojson struct json *j = NULL;
+        struct err e = { 0 };
+        if (json_parse(&j, text, sizeof(event) - 1, sizeof(event), &e) < 0)
+            continue;
+        parsed_n++;
+        read_all_of(j);
+    }
+    assert_in_range(parsed_n, 1000, 20000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -209,6 +263,7 @@ int main(void)
         cmocka_unit_test(a_sealed_file_goes_before_an_empty_address),
         cmocka_unit_test(names_match_patterns),
         cmocka_unit_test(segments_are_escaped_and_back),
+        cmocka_unit_test(u9_events_that_were_tampered_with_do_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
