@@ -195,7 +195,7 @@ fmt:
 	clang-format -i $(lib_src) $(main_src) src/query.c $(wildcard include/*.h src/*/*.h src/*/*/*.h sandbox/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch])
 bench: all
 	@.ci/bootstrap bench
-	@tests/bench/run; a=$$?; tests/bench/agent; b=$$?; tests/bench/slack && exit $$((a | b))
+	@tests/bench/run; a=$$?; tests/bench/agent; b=$$?; tests/bench/slack; c=$$?; tests/bench/matrix && exit $$((a | b | c))
 cover:
 	$(MAKE) COV=1 CFLAGS='-O0 -g' unit && for t in $(unit:$O/%=build/$(tag)cov/%); do $$t >/dev/null 2>&1 || exit 1; done; gcovr -r . build/$(tag)cov
 
