@@ -14,6 +14,7 @@ enum {
     INBOX_HIGH = 5000, /* rows: no more is asked for */
     INBOX_PAUSE_MS = 2000,
     TIMELINE = 100,
+    MISSED = 20, /* of each room, in a first response after data was lost: thousands of rooms must fit into one */
     POSITION_MAX = 4096, /* bytes */
     QUICK_MS = 500,      /* an empty response that comes sooner than this was not waited for, */
     QUICK_FREE = 5,      /* and so many in a row are no accident */
@@ -232,6 +233,8 @@ static void on_sync(void *ud, const struct api_answer *a)
         matrix_e2ee_lost(c, false);
         matrix_inbox_pump(c, true);
     }
+    if (e.kind == ERR_DATA && !c->since)
+        c->mark.from_ms = 0; /* it was too much, maybe: then without what was missed */
     const int64_t backoff = api_backoff_ms(++c->sync_tries);
     log_warn("matrix_sync_failed", KV_I("try", c->sync_tries), KV_E(&e));
     matrix_sync_later(c, e.retry_ms > backoff ? e.retry_ms : backoff);
@@ -317,7 +320,9 @@ static void poll_now(void *ud)
     }
     const int64_t ms = c->since && c->good_sync_ms && !matrix_e2ee_more(c) ? POLL_MS : 0;
     autofree char *since = c->since ? mx_escape(c->since) : NULL;
-    autofree char *text = filter_text(since || c->mark.from_ms > 0 ? TIMELINE : 1); /* else the past is no question */
+    autofree char *text = filter_text(since                 ? TIMELINE
+                                      : c->mark.from_ms > 0 ? MISSED
+                                                            : 1); /* the past is no question */
     autofree char *filter = mx_escape(text);
     autofree char *path = xasprintf("/_matrix/client/v3/sync?filter=%s&timeout=%lld&set_presence=offline%s%s", filter,
                                     (long long)ms, since ? "&since=" : "", since ? since : "");
