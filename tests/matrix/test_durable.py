@@ -2,7 +2,7 @@
 import random
 import unittest
 
-from bot import Bot, Case, is_answer
+from bot import Bot, Case, is_answer, longer
 from synapse import Person
 
 
@@ -104,6 +104,7 @@ class Durable(Case):
         self.answer(ann, room, bot, new)
         self.assertEqual(self.answers(ann, room, bot), [first, missed, new])
 
+    @longer
     def test_s18_a_server_that_is_away_is_waited_for_without_haste(self) -> None:
         bot = self.bot({"text": "hello"})
         ann, room = self.direct(bot)

@@ -3,7 +3,7 @@ import io
 import unittest
 import zipfile
 
-from bot import Case, call, is_answer
+from bot import Case, call, is_answer, longer
 from niopeer import NioPerson, nio_process
 
 CHART = "import matplotlib.pyplot as plt\nplt.plot([1, 2]); plt.title('growth')"
@@ -229,6 +229,7 @@ class Texts(Case):
         got = self.parts('"' * 30_000 + " end", [" end"])
         self.assertEqual(sum(c["body"].count('"') for c in got), 30_000)
 
+    @longer
     def test_s16_a_line_and_a_table_without_end(self) -> None:
         table = "|n|word|\n|---|---|\n" + "".join(f"|{i}|{'word ' * 5}|\n" for i in range(900))
         bot = self.bot({"text": "x" * 70_000 + " end"}, {"text": table})

@@ -1,7 +1,7 @@
 """Second thoughts, invitations, leaving, replaced rooms: against a real Synapse."""
 import unittest
 
-from bot import Case, call, is_answer
+from bot import Case, call, is_answer, longer
 
 SLOW = call("import time; print('up', flush=True); time.sleep(50)")
 
@@ -102,6 +102,7 @@ class Coming(Case):
         self.assertNotIn(bot.user, ann.joined(space))
         self.assertEqual(sum(bot.user in ann.joined(room) for room in rooms), 5)
 
+    @longer
     def test_s8_a_flood_by_one_person_and_one_who_is_ignored(self) -> None:
         bot = self.bot({"text": "hello"})
         ann, eve = self.person(), self.person("eve")
@@ -193,6 +194,7 @@ class Coming(Case):
         asked = bea.say(signs, "can you hear me?", bot.user)
         bea.until(signs, lambda e: e["type"] == "m.reaction" and e["sender"] == bot.user and e["content"]["m.relates_to"]["event_id"] == asked)
 
+    @longer
     def test_service_members_and_server_notices(self) -> None:
         bot = self.bot({"text": "still direct"})
         ann, room = self.direct(bot)
