@@ -11,12 +11,15 @@ import re
 from typing import Any
 
 from .profile_base import Facts, Profile, relative, scan
-from .profile_doc import parse_json, profile_docx, profile_html, profile_image, profile_notebook, profile_pdf
+from .profile_doc import parse_json, profile_docx, profile_html, profile_image, profile_notebook, profile_pdf, profile_xml
 from .profile_text import Text, profile_text, read_sample, sniff_text
 from .sniff import sniff_kind
 from .sniff_text import Encoding, sniff_bom, sniff_encoding
 
 _HTML = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)?<(?:!doctype html|html|head|body|table)\b", re.I | re.S)
+_BETWEEN = re.compile(r"[,;\t|]")
+WIDTH_MAX = 50_000  # fields of a line beyond which it is one long list and no row
+WIDE_SAMPLE = 1 << 20
 _JSON_NAMES = (".json", ".jsonl", ".ndjson", ".ipynb", ".geojson")
 
 
@@ -56,7 +59,7 @@ def _fill_binary(profile: Profile, path: str, kind: str) -> None:
 
     if kind in ("excel", "ods"):
         profile_book.profile_book(profile, path)
-    elif kind in ("feather", "stata"):
+    elif kind in ("feather", "stata", "orc"):
         profile_data.profile_simple(profile, path, f"read_{kind}")
     else:
         readers = {
@@ -84,12 +87,18 @@ def _fill_text(profile: Profile, path: str, facts: Facts) -> None:
     elif _HTML.match(text.sample):
         profile.set(kind="html")
         profile_html(profile, path, text.sample, encoding.name)
+    elif text.sample.lstrip().startswith("<?xml") or profile.fields["name"].lower().endswith(".xml"):
+        profile_xml(profile, path)
     elif not _fill_json(profile, text, facts):
         _fill_table(profile, text, facts)
 
 
 def _fill_table(profile: Profile, text: Text, facts: Facts) -> None:
     """A delimited table; where pandas refuses it in every way, at least its beginning is shown."""
+    widest = max((len(_BETWEEN.findall(line)) for line in text.sample[:WIDE_SAMPLE].splitlines()), default=0)
+    if widest > WIDTH_MAX:
+        profile.warn("not_a_table", f"a line of over {WIDTH_MAX:,} fields: more columns than can be worked with")
+        return
     if not sniff_text(text, profile.fields["name"]):
         return
     try:

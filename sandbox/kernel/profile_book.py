@@ -13,7 +13,7 @@ import python_calamine
 
 from .profile_base import ROWS_MAX, Profile
 from .profile_table import bounded, finish_table
-from .profile_text import unique_names, warn_duplicates, warn_layout
+from .profile_text import skipped, unique_names, warn_duplicates, warn_layout
 from .sniff_head import Layout, find_layout
 from .tables_load import Load
 from .tables_names import invented_names
@@ -24,7 +24,10 @@ TRIED_MAX = 50_000  # cells of a sheet up to which its call is run though anothe
 READ_MAX = 20  # read, so that there is a load call
 CELLS_MAX = 1_200_000  # of one sheet; a larger one is looked at from above only
 ROWS_LOOKED = 2000
+MERGED_MAX = 20_000  # merged cells of a sheet that are looked at
 XML_MAX = 64 << 20
+REACH_MAX = 100_000_000  # cells of a grid that a reader may be asked to lay out
+_REACH = re.compile(rb'<dimension ref="(?:[A-Z]{1,3}\d+:)?([A-Z]{1,3})(\d{1,7})"')
 _UNCACHED = re.compile(rb"<f\b[^>]*(?:/>|>[^<]*</f>)\s*(?:<v\s*/>|<v></v>|</c>)")
 
 
@@ -38,6 +41,7 @@ class Sheet:
     height: int
     layout: Layout
     columns: list[int] = field(default_factory=list)  # those that hold something
+    merged: list[int] = field(default_factory=list)  # columns whose empty cells are all parts of a cell above
     typed: bool = False  # the header holds numbers or dates, which pandas would not take for text
 
     @property
@@ -83,7 +87,24 @@ def read_sheet(book: Any, meta: Any) -> Sheet:
     if layout.header is not None:
         found.typed = not all(isinstance(cell, str) for cell in cells[layout.header])
     found.columns = [at for at in range(layout.width) if any(row[at] for row in table)]
+    found.merged = _merged_down(sheet, found)
     return found
+
+
+def _merged_down(sheet: Any, found: Sheet) -> list[int]:
+    """Columns whose empty cells all belong to a cell that was merged downwards: they mean what it says."""
+    covered: dict[int, set[int]] = {}
+    for (top, left), (bottom, right) in (sheet.merged_cell_ranges or [])[:MERGED_MAX]:
+        if left == right and bottom - top < ROWS_MAX:
+            covered.setdefault(left, set()).update(range(top + 1, bottom + 1))
+    layout = found.layout
+    body = [(at, row) for at, row in enumerate(found.grid[layout.body : layout.end], layout.body) if any(row)]
+    merged = []
+    for column in found.columns:
+        empty = {at for at, row in body if not row[column]}
+        if empty and empty <= covered.get(column, set()):
+            merged.append(column)
+    return merged
 
 
 def _letters(column: int) -> str:
@@ -113,7 +134,7 @@ def sheet_load(sheet: Sheet, only: bool) -> Load:
     layout, grid = sheet.layout, sheet.grid
     options: dict[str, Any] = {} if only else {"sheet_name": sheet.name}
     named = bool(layout.names) or layout.header is None or sheet.typed
-    if skip := layout.body if named else layout.header or 0:
+    if skip := skipped(layout, named):
         options["skiprows"] = skip
     if named:
         options |= {"header": None, "names": sheet.names}
@@ -156,9 +177,12 @@ def profile_book(profile: Profile, path: str) -> None:
         locked = "password" in str(error).lower() or "encrypt" in str(error).lower()
         profile.warn("unreadable", "password-protected" if locked else f"no readable workbook: {error}")
         return
+    far = _far_out(path)
     metas = [meta for meta in book.sheets_metadata if meta.typ == python_calamine.SheetTypeEnum.WorkSheet]
+    metas, only = [meta for meta in metas if meta.name not in far], len(metas) == 1
+    for name, cell in far.items():
+        profile.warn("unreadable", f"sheet {name!r} is left out: it reaches {cell}; delete the stray cells far out")
     sheets = [read_sheet(book, meta) for meta in metas[:SHEETS_MAX]]
-    only = len(metas) == 1
     readings = {sheet.name: _read(sheet, only) for sheet in sheets[:READ_MAX] if sheet.columns and sheet.rows}
     profile.set(sheets=[_entry(profile, path, sheet, readings.get(sheet.name)) for sheet in sheets])
     hidden = [sheet.name for sheet in sheets if sheet.hidden]
@@ -191,13 +215,20 @@ def _read(sheet: Sheet, only: bool) -> Reading:
     load = sheet_load(sheet, only)
     body = [row for row in sheet.grid[sheet.layout.body : sheet.layout.end] if any(row)][:ROWS_MAX]
     raw = pd.DataFrame([[row[at] for at in sheet.columns] for row in body], columns=sheet.names, dtype="str")
+    merged = [sheet.names[sheet.columns.index(at)] for at in sheet.merged]
+    raw[merged] = raw[merged].replace("", None).ffill()
     raw = raw.iloc[:, 1:] if "index_col" in load.options else raw
     renamed = _name_first(raw)
     if renamed:
         old_to_new = {old: new for new, old in renamed.items()}
         load = replace(load, after=f"{load.after}.rename(columns={old_to_new!r})")
         raw = raw.rename(columns=old_to_new)
-    return Reading(load, list(raw.columns), plan_table(raw, typed=True), renamed)
+    plan = plan_table(raw, typed=True)
+    for name in set(merged) & set(plan.columns):
+        if plan.columns[name].convert is None:
+            plan.columns[name].convert = f"df[{name!r}].ffill()"
+            plan.columns[name].note("merged_cells", f"{name!r} has cells merged over rows; `convert` fills each row")
+    return Reading(load, list(raw.columns), plan, renamed)
 
 
 def _entry(profile: Profile, path: str, sheet: Sheet, reading: Reading | None) -> dict[str, Any]:
@@ -261,18 +292,49 @@ def _uncached(path: str) -> dict[str, int]:
     if not zipfile.is_zipfile(path):
         return {}
     with zipfile.ZipFile(path) as archive:
-        names = set(archive.namelist())
-        if "xl/workbook.xml" not in names:
-            return {}
-        links = {
-            link.get("Id"): (link.get("Target") or "").removeprefix("/xl/")
-            for link in ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))
-        }
         counts = {}
-        for sheet in ElementTree.fromstring(archive.read("xl/workbook.xml")).iter():
-            key = next((value for name, value in sheet.attrib.items() if name.endswith("}id")), None)
-            part = f"xl/{links.get(key, '')}"
-            if sheet.tag.endswith("}sheet") and part in names:
-                with archive.open(part) as xml:
-                    counts[sheet.get("name", "")] = len(_UNCACHED.findall(xml.read(XML_MAX)))
+        for name, part in _parts(archive):
+            with archive.open(part) as xml:
+                counts[name] = len(_UNCACHED.findall(xml.read(XML_MAX)))
     return {name: count for name, count in counts.items() if count}
+
+
+def _parts(archive: zipfile.ZipFile) -> list[tuple[str, str]]:
+    """Sheet name and the part that holds it."""
+    names = set(archive.namelist())
+    if "xl/workbook.xml" not in names:
+        return []
+    links = {
+        link.get("Id"): (link.get("Target") or "").removeprefix("/xl/")
+        for link in ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))
+    }
+    parts = []
+    for sheet in ElementTree.fromstring(archive.read("xl/workbook.xml")).iter():
+        key = next((value for name, value in sheet.attrib.items() if name.endswith("}id")), None)
+        part = f"xl/{links.get(key, '')}"
+        if sheet.tag.endswith("}sheet") and part in names:
+            parts.append((sheet.get("name", ""), part))
+    return parts
+
+
+def _far_out(path: str) -> dict[str, str]:
+    """Sheets with a stray cell so far out that the grid would not fit into any memory: {name: last cell}."""
+    found = {}
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for name, part in _parts(archive):
+                with archive.open(part) as xml:
+                    reach = _REACH.search(xml.read(4096))
+                if reach and _column(reach[1]) * int(reach[2]) > REACH_MAX:
+                    found[name] = (reach[1] + reach[2]).decode()
+    except (zipfile.BadZipFile, KeyError, ElementTree.ParseError, OSError):
+        return {}
+    return found
+
+
+def _column(letters: bytes) -> int:
+    """A -> 1, AA -> 27."""
+    number = 0
+    for letter in letters:
+        number = 26 * number + letter - 64
+    return number

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 import pandas as pd
@@ -57,6 +58,41 @@ def profile_docx(profile: Profile, path: str) -> None:
             for at, rows in enumerate(tables)
         ]
     )
+
+
+def profile_xml(profile: Profile, path: str) -> None:
+    """The elements that are repeated most, each a row of its attributes and children; what else there is stays text."""
+    from lxml import etree
+
+    if profile.fields["bytes"] > HTML_MAX:
+        return
+    profile.set(kind="xml")
+    try:
+        root = etree.parse(path, etree.XMLParser(resolve_entities=False, no_network=True)).getroot()
+        rows = _repeated(root)
+        if rows is not None:
+            load = Load("pd.read_xml(", {"xpath": f"//*[local-name()={rows!r}]"})
+            finish_frame(profile, *plain_names(load.read(path), load))
+    except Exception as error:  # not well-formed, or rows that are no flat records
+        profile.warn("not_a_table", f"no table could be read from it: {error}")
+
+
+def _repeated(root: Any) -> str | None:
+    """The local name of the elements that make the largest table, or None."""
+    from lxml import etree
+
+    if etree.QName(root).localname in ("svg", "html"):
+        return None
+    counts: Counter[str] = Counter()
+    fields: Counter[str] = Counter()
+    for element in root.iter(etree.Element):
+        name = etree.QName(element).localname
+        simple = sum(1 for child in element if len(child) == 0)
+        if element.getparent() is not None and (simple or element.attrib):
+            counts[name] += 1
+            fields[name] += simple + len(element.attrib)
+    repeated = [name for name, count in counts.items() if count > 1]
+    return max(repeated, key=lambda name: fields[name], default=None)
 
 
 def profile_html(profile: Profile, path: str, text: str, encoding: str) -> None:

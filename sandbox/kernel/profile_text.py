@@ -121,7 +121,7 @@ def base_load(text: Text, layout: Layout, names: list[str] | None, facts: Facts)
 def _row_options(text: Text, layout: Layout, names: list[str] | None) -> dict[str, Any]:
     """Which rows are read, and what the columns are called."""
     options: dict[str, Any] = {}
-    if skip := layout.body if names else layout.header or 0:
+    if skip := skipped(layout, bool(names)):
         options["skiprows"] = skip
     if names:
         options |= {"header": None, "names": names}
@@ -135,9 +135,16 @@ def _row_options(text: Text, layout: Layout, names: list[str] | None) -> dict[st
     return options
 
 
+def skipped(layout: Layout, named: bool) -> int | list[int]:
+    """What `skiprows` has to say: what lies above the table, and a row of units in it; `named`: the call brings names."""
+    if named or not layout.units:
+        return layout.body if named else layout.header or 0
+    return [*range(layout.header or 0), layout.body - 1]
+
+
 def _rows(facts: Facts, layout: Layout) -> int:
     """Rows of data, from the count of lines."""
-    return facts.records - (layout.header is not None) - layout.merged - len(layout.titles) - len(layout.footers)
+    return -bool(layout.units) + facts.records - (layout.header is not None) - layout.merged - len(layout.titles) - len(layout.footers)
 
 
 def tail_footers(text: Text) -> list[str]:
@@ -215,6 +222,8 @@ def warn_layout(profile: Profile, layout: Layout, names: list[str] | None) -> No
         profile.warn(
             "footer_rows", f"{len(layout.footers)} rows below the table are left out: {shown(layout.footers, 2)}"
         )
+    if layout.units:
+        profile.warn("units_row", f"the row below the names holds units and is skipped: {shown(layout.units, 6)}")
     if layout.merged:
         profile.warn("merged_header", "the header has two rows; their names were joined")
     if layout.header is None:

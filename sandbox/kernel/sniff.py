@@ -26,6 +26,8 @@ SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
     (0, b"SQLite format 3\x00", "sqlite"),
     (0, b"\x93NUMPY", "array"),
     (0, b"<stata_dta>", "stata"),
+    *((0, bytes((release, order, 1, 0)), "stata") for release in (113, 114, 115) for order in (1, 2)),
+    (0, b"ORC", "orc"),
     (0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "ole"),
     (0, b"PK\x03\x04", "zip"),
     (0, b"PK\x05\x06", "zip"),
@@ -67,7 +69,7 @@ def sniff_kind(path: str, name: str) -> str:
 def _refine(path: str, kind: str, head: bytes, suffix: str) -> str:
     """The kind where a signature alone does not tell."""
     if kind == "zip":
-        return _zip_kind(path)
+        return _zip_kind(path, suffix)
     if kind == "ole":
         return (
             "excel" if suffix in (".xls", ".xlsx", ".xlt", ".xlsm") or b"W\0o\0r\0k\0b\0o\0o\0k" in head else "binary"
@@ -77,14 +79,14 @@ def _refine(path: str, kind: str, head: bytes, suffix: str) -> str:
     return kind
 
 
-def _zip_kind(path: str) -> str:
+def _zip_kind(path: str, suffix: str) -> str:
     """Office files, notebooks of arrays and programs are zip files that nobody wants unpacked."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = set(archive.namelist()[:2000])
             mime = archive.read("mimetype")[:100] if "mimetype" in names and len(names) < 1000 else b""
-    except Exception:
-        return "archive"
+    except Exception:  # cut off or damaged: the name says what it was
+        return {".xlsx": "excel", ".xlsm": "excel", ".xlsb": "excel", ".ods": "ods", ".docx": "docx"}.get(suffix, "archive")
     if b"opendocument.spreadsheet" in mime:
         return "ods"
     if mime.startswith(b"application/"):

@@ -24,6 +24,13 @@ TOTAL = re.compile(
     r"合计|总计|總計|合計|小计|小計|总和|計$",
     re.I,
 )
+_UNIT = re.compile(
+    r"[(\[].{1,20}[)\]]|-|[^\W\d_]{1,4}|[^\d\s]{0,6}[/%°²³µμΩ€$£¥·^][\w%°²³/.·^-]{0,8}|"
+    r"(?:kilo|mega|milli|centi)?(?:met|lit)(?:er|re)s?|(?:kilo|milli)?grams?|(?:milli)?seconds?|minutes?|hours?|days?|weeks?|months?|"
+    r"years?|percent|degrees?|units?|count|pieces?|thousands?|millions?|dollars?|euros?|celsius|kelvin|watts?|volts?",
+    re.I,
+)
+_NO_UNIT = re.compile(r"[\W_]{0,4}|[(\[].*[)\]]|text|string|name|id|n/?a|none", re.I)
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.\w+$")
 MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "-", "--", "?", ".", "#n/a", "<na>", "nil", "missing"))
 
@@ -39,6 +46,7 @@ class Layout:
     names: list[str] | None = None  # when they had to be put together
     merged: bool = False  # a row of group names above the header was joined with it
     row_names: bool = False  # the data have one column more than the header, in front
+    units: list[str] = field(default_factory=list)  # of the row below the header that holds them; it is no data
     titles: list[str] = field(default_factory=list)
     footers: list[str] = field(default_factory=list)
 
@@ -165,10 +173,30 @@ def find_layout(rows: list[list[str]], width: int, complete: bool = True) -> Lay
     layout.titles = [text for row in rows[:start] if (text := " ".join(filter(None, map(str.strip, row))))]
     if named:
         _join_groups(rows, start, layout)
+        layout.units = _units(rows, layout)
+        layout.body += bool(layout.units)
     if complete:
         layout.end = table_end(rows, layout.body, width)
         layout.footers = [" ".join(filter(None, map(str.strip, row))) for row in rows[layout.end :] if _filled(row)]
     return layout
+
+
+def _units(rows: list[list[str]], layout: Layout) -> list[str]:
+    """The row below the header when it holds units: one above every column of values, nothing above words."""
+    if len(rows) < layout.body + 2:
+        return []
+    first = [cell.strip() for cell in rows[layout.body][:COLUMNS]]
+    below = [row for row in rows[layout.body + 1 : layout.body + BODY] if _filled(row)]
+    measured = 0
+    for at, cell in enumerate(first):
+        column = [row[at].strip() for row in below if at < len(row) and row[at].strip().lower() not in MISSING]
+        values = len(column) > 0 and sum(map(_is_value, column)) > 0.9 * len(column)
+        if cell and not (_UNIT.fullmatch(cell) if values else _NO_UNIT.fullmatch(cell)):
+            return []
+        measured += values and bool(cell) and cell.lower() not in MISSING
+        if values and not cell and at and not all(_kind(value) == "date" for value in column):
+            return []  # a number without a unit beside others with one: more likely a row with gaps
+    return [cell for cell in first if cell] if measured > 1 else []
 
 
 def _has_row_names(rows: list[list[str]], start: int, width: int) -> bool:

@@ -15,17 +15,27 @@ DOT, COMMA = ".", ","
 
 _SIGN = r"[+\-]?"
 _EXP = r"(?:[eE][+-]?\d+)?"
-_INT = re.compile(rf"{_SIGN}(?:\d+|inf|Inf|infinity|Infinity)$")
-_DOT = re.compile(rf"{_SIGN}(?:\d+\.?\d*|\.\d+){_EXP}$")
-_COMMA = re.compile(rf"{_SIGN}(?:\d+,\d*|,\d+){_EXP}$")
-_GROUPED = re.compile(rf"{_SIGN}\d{{1,3}}(?:([.,'’ \u00a0\u202f])\d{{3}})(?:\1\d{{3}})*(?:([.,])\d+)?$")
-_INDIAN = re.compile(rf"{_SIGN}\d{{1,2}}(?:,\d{{2}})+,\d{{3}}(?:\.\d+)?$")
+_INT = re.compile(rf"{_SIGN}(?:\d+|inf|Inf|infinity|Infinity)$", re.A)
+_DOT = re.compile(rf"{_SIGN}(?:\d+\.?\d*|\.\d+){_EXP}$", re.A)
+_COMMA = re.compile(rf"{_SIGN}(?:\d+,\d*|,\d+){_EXP}$", re.A)
+_GROUPED = re.compile(rf"{_SIGN}\d{{1,3}}(?:([.,'’ \u00a0\u202f])\d{{3}})(?:\1\d{{3}})*(?:([.,])\d+)?$", re.A)
+_INDIAN = re.compile(rf"{_SIGN}\d{{1,2}}(?:,\d{{2}})+,\d{{3}}(?:\.\d+)?$", re.A)
 
 CURRENCY = r"[$€£¥₹₽₩₺元]|US\$|R\$|C\$|A\$|HK\$|USD|EUR|GBP|CNY|RMB|JPY|CHF|INR|kr\.?|zł|Rs\.?"
 _DRESSED = re.compile(
     rf"\s*(?P<out>{CURRENCY})?\s*(?P<open>\()?\s*-?\s*(?P<pre>{CURRENCY})?\s*"
-    r"(?P<num>[+\-]?[.,]?\d[\d.,'’ \u00a0\u202f]*?)\s*"
+    r"(?P<num>[+\-]?[.,]?[0-9][0-9.,'’ \u00a0\u202f]*?)\s*"
     r"(?P<suf>%|‰|[^\W\d]{1,8}\.?|[$€£¥₹₽₩°]\w?|[^\W\d]{1,4}/[^\W\d]{1,4})?\s*(?P<close>\))?\s*$"
+)
+# Digits and signs of other scripts and typesetters, and what they are in a program.
+FOREIGN = dict(zip("０１２３４５６７８９．，－−﹣٠١٢٣٤٥٦٧٨٩٫٬۰۱۲۳۴۵۶۷۸۹", "0123456789.,---0123456789.,0123456789", strict=True))
+_BEHIND = re.compile(r"\s*(\d[\d.,]*)\s*-\s*$")  # a minus as bookkeeping programs print it
+SCALES = {"k": 1e3, "千": 1e3, "万": 1e4, "萬": 1e4, "m": 1e6, "mn": 1e6, "百万": 1e6, "千万": 1e7,
+          "亿": 1e8, "億": 1e8, "b": 1e9, "bn": 1e9}  # fmt: skip
+_SCALE = "|".join(sorted(SCALES, key=len, reverse=True))
+_SCALED = re.compile(
+    rf"\s*(?P<money>{CURRENCY})?\s*(?P<num>[+\-]?[0-9][0-9.,]*)\s*(?P<scale>{_SCALE}|K|M|Mn|B|Bn|BN)?"
+    rf"\s*(?P<after>{CURRENCY})?\s*$"
 )
 _RANGED = re.compile(r"\s*(?P<num>[+\-]?\d[\d.,]*)\s*[\[(][^\[\]()]*[\])]\s*$")
 
@@ -46,9 +56,9 @@ class Dress:
     """What surrounds the numbers of a column kept as text."""
 
     style: Style
-    kind: str  # percent, currency, unit, brackets, range
-    mark: str  # the sign or unit itself; "" for brackets alone
-    brackets: bool = False  # (300) means -300
+    kind: str  # percent, currency, unit, brackets, range, signs, scaled
+    mark: str  # the sign or unit itself; "" for brackets alone; signs: those of FOREIGN; scaled: the scales, apart by blanks
+    brackets: bool = False  # (300) means -300; signs: so does 300-
 
 
 def _readings(text: str) -> dict[str, str]:
@@ -103,6 +113,8 @@ def sniff_dress(values: list[str], prefer: str = "") -> Dress | None:
     """What the column's numbers are dressed in, when nearly all of them are dressed alike."""
     if not values:
         return None
+    if dress := _foreign(values, prefer) or _scaled(values, prefer):
+        return dress
     matches = [match for match in map(_DRESSED.match, values) if match]
     if len(matches) >= 0.9 * len(values):
         return _dress(matches, prefer)
@@ -112,6 +124,31 @@ def sniff_dress(values: list[str], prefer: str = "") -> Dress | None:
         style = sniff_style(numbers, prefer)
         return Dress(style, "range", "") if style else None
     return None
+
+
+def _foreign(values: list[str], prefer: str) -> Dress | None:
+    """Numbers but for the script of their signs, or with the minus behind: １２, −5, 5-."""
+    used = "".join(sorted(set("".join(values)) & FOREIGN.keys()))
+    plain = [_BEHIND.sub(r"-\1", value.translate(str.maketrans(FOREIGN))) for value in values]
+    if plain == values:
+        return None
+    style = sniff_style(plain, prefer)
+    return Dress(style, "signs", used, any(map(_BEHIND.match, values))) if style and style.share >= 0.95 else None
+
+
+def _scaled(values: list[str], prefer: str) -> Dress | None:
+    """2.5M, 300K, $1.2bn, 5万: amounts that must be multiplied. One letter behind every number is a unit, and 12B is a house."""
+    matches = [match for match in map(_SCALED.match, values) if match]
+    scales = {match["scale"] for match in matches} - {None}
+    if not scales or len(matches) < 0.95 * len(values):
+        return None
+    money = any(match["money"] or match["after"] for match in matches)
+    cut = any(match["scale"] and re.search(r"\d[.,]\d", match["num"]) for match in matches)
+    mixed = len({scale.lower() for scale in scales}) > 1 or any(not match["scale"] for match in matches)
+    if not (money or any(not scale.isascii() for scale in scales) or (cut and mixed and scales != {"m"})):
+        return None
+    style = sniff_style([match["num"] for match in matches], prefer)
+    return Dress(style, "scaled", " ".join(sorted({scale.lower() for scale in scales}))) if style else None
 
 
 def _dress(matches: list[re.Match[str]], prefer: str) -> Dress | None:
@@ -137,6 +174,10 @@ def number_expr(column: str, style: Style, dress: Dress | None = None) -> str:
     steps = f"df[{column!r}]"
     if dress and dress.kind == "range":
         steps += r".str.extract(r'^\s*([-+]?\d[\d.,]*)', expand=False)"
+    elif dress and dress.kind == "scaled":
+        steps += r".str.extract(r'([-+]?\d[\d.,]*)', expand=False)"
+    elif dress and dress.kind == "signs":
+        steps += _in_ascii(dress)
     elif dress:
         steps += _undress(dress)
     if style.group:
@@ -145,7 +186,22 @@ def number_expr(column: str, style: Style, dress: Dress | None = None) -> str:
         )
     if style.decimal == COMMA:
         steps += ".str.replace(',', '.')"
-    return f"pd.to_numeric({steps}, errors='coerce')"
+    number = f"pd.to_numeric({steps}, errors='coerce')"
+    return f"{number} * {_factor(column, dress)}" if dress and dress.kind == "scaled" else number
+
+
+def _factor(column: str, dress: Dress) -> str:
+    """What each number has to be multiplied with."""
+    scales = {scale: SCALES[scale] for scale in sorted(dress.mark.split(), key=len, reverse=True)}
+    found = f"df[{column!r}].str.extract({rf'(?i)\d\s*({"|".join(scales)})'!r}, expand=False)"
+    return f"{found}.str.lower().map({scales!r}).fillna(1)"
+
+
+def _in_ascii(dress: Dress) -> str:
+    """Digits and signs as programs write them, the minus in front."""
+    steps = f".str.translate(str.maketrans({dress.mark!r}, {dress.mark.translate(str.maketrans(FOREIGN))!r}))" if dress.mark else ""
+    steps += r".str.replace(r'^\s*(.*\d)\s*-\s*$', r'-\1', regex=True)" if dress.brackets else ""
+    return steps
 
 
 def _undress(dress: Dress) -> str:

@@ -38,6 +38,7 @@ _COUNTRY = re.compile(r"country|countries|nation|iso|continent|region|state|land
 _CODE = re.compile(r"[A-Z]{2,3}$")
 _FORMULA = re.compile(r"[=@]\w|[+-][A-Za-z]")
 _EPOCH = re.compile(r"time|epoch|^ts$|_ts$|_at$|date", re.I)
+_SERIAL = re.compile(r"(?<![A-Za-z])[Dd]ate(?![a-z])|[a-z]Date(?![a-z])|(?<![A-Z])DATE(?![A-Z])|日期|[Dd]atum\b|[Ff]echa")
 _DAY_NUMBER = re.compile(r"date|day|dat|日|time", re.I)
 
 
@@ -147,6 +148,7 @@ def _numbers(plan: ColumnPlan, values: pd.Series, cells: pd.Series, hint: str) -
         return False
     plan.kind, plan.style = "number", style
     _epoch(plan, values)
+    _serial(plan, values)
     plus = [value for value in values.index if re.match(r"\+\d{7,}", value)]
     if len(plus) > 0.5 * len(values):
         plan.kind = "code"
@@ -161,6 +163,14 @@ def _epoch(plan: ColumnPlan, values: pd.Series) -> None:
     unit = "s" if lengths == {10} else "ms"
     if all("09" <= value[:2] <= "20" for value in values.index):
         plan.convert = f"pd.to_datetime(df[{plan.name!r}], unit={unit!r})"
+
+
+def _serial(plan: ColumnPlan, values: pd.Series) -> None:
+    """Days since 1900 as a spreadsheet counts them, in a column that is called a date."""
+    days = all(re.fullmatch(r"[2-5]\d{4}(\.\d+)?", value) for value in values.index)
+    if days and len(values) > 1 and _SERIAL.search(plan.name):
+        plan.convert = f"pd.to_datetime(df[{plan.name!r}], unit='D', origin='1899-12-30')"
+        plan.note("numbers_as_dates", f"{plan.name!r} holds a spreadsheet's day numbers; `convert` makes dates of them")
 
 
 def _dates(plan: ColumnPlan, values: pd.Series, _cells: pd.Series, _hint: str) -> bool:
@@ -358,6 +368,8 @@ def _settle_dress(column: ColumnPlan, style: Style, dress: Dress) -> None:
         "currency": f"with {dress.mark!r}; `convert` takes it off",
         "unit": f"in {dress.mark!r}; `convert` takes the unit off",
         "brackets": "with brackets for minus; `convert` reads them",
+        "signs": "with signs of another script or the minus behind; `convert` reads them",
+        "scaled": f"with {dress.mark!r} for thousands, millions and the like; `convert` multiplies",
         "range": "with a range in brackets; `convert` keeps the number before it",
     }
     column.note("numbers_as_text", f"{column.name!r} holds numbers as text, {what[dress.kind]}")
