@@ -113,7 +113,10 @@ class Zygote:
             self.channel.send(frame(BOX_EXIT, session, generation, struct.pack("=i", how)))
 
     def request(self):
-        data, fds, _, _ = socket.recv_fds(self.channel, FRAME.size + FORK.size, FORK_FDS)
+        try:
+            data, fds, _, _ = socket.recv_fds(self.channel, FRAME.size + FORK.size, FORK_FDS)
+        except ConnectionResetError:  # gone, with something of ours unread
+            data, fds = b"", []
         if not data:
             self.reap()
             os._exit(0)  # the keeper is gone, or has another of us
