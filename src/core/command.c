@@ -360,7 +360,7 @@ void command_errand(const struct command *c, struct request *r)
     if (c->run) {
         c->run(r, "");
     } else if (c->arg && arg && number_of(arg, 0) < 0) {
-        say(r, WORD_NO_CELL, arg, NULL);
+        say(r, *arg ? WORD_NO_CELL : WORD_WHICH_CELL, arg, NULL);
         errand_done(s);
     } else if (session_may_thaw(s) && c->op != BOX_OP_RESET) {
         thaw_first(s);

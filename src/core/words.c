@@ -139,6 +139,8 @@ static const struct {
     [WORD_STATE_GONE] = { "Variables stay as they are: {a}.", "变量保持不变：{a}。" },
     [WORD_NO_CELL] = { "`{a}` is not the number of a cell. `code` shows the cells with their numbers.",
                        "`{a}` 不是单元编号。`code` 会列出各单元及其编号。" },
+    [WORD_WHICH_CELL] = { "Which cell? `code` shows the cells with their numbers.",
+                          "哪个单元？`code` 会列出各单元及其编号。" },
     [WORD_NO_QUESTION] = { "There is no question {a}: `history` lists {b}.",
                            "没有第 {a} 个问题：`history` 共列出 {b} 个。" },
     [WORD_RESET] = { "Variables are gone, files are kept.", "变量已清空，文件仍在。" },

@@ -84,8 +84,9 @@ enum word {
     WORD_RESET,
     WORD_WENT_BACK, /* a: cell */
     WORD_WENT_BACK_ALL,
-    WORD_STATE_GONE,  /* a: why */
-    WORD_NO_CELL,     /* a: what was given for its number */
+    WORD_STATE_GONE, /* a: why */
+    WORD_NO_CELL,    /* a: what was given for its number */
+    WORD_WHICH_CELL,
     WORD_NO_QUESTION, /* a: what was given for its number, b: how many there are */
     WORD_USAGE,       /* a: amount, b: calls */
     WORD_FORGOTTEN,

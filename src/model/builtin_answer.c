@@ -80,8 +80,9 @@ void bi_answer_trouble(struct str *out, const struct bi_lexicon *x, const struct
         list_columns(&a);
     }
     for (size_t i = 0; i < t->other_n && !t->n; i++) {
-        autofree char *file = name_of(t->others[i]);
-        say(&a, "other_file", file, "");
+        const struct bi_other *o = &t->others[i];
+        autofree char *file = name_of(o->name), *why = name_of(o->why ? o->why : "");
+        say(&a, o->unread ? "unread_file" : o->why ? "other_file_why" : "other_file", file, why);
         str_putc(out, '\n');
     }
     if (p->wants_help || !p->asks) {
@@ -251,6 +252,11 @@ static void read_order(const struct answer *a, struct str *out)
         str_puts(out, text(a, a->p->last ? "last_rows" : "first_rows"));
     if (a->p->limit)
         str_printf(out, " (%lld)", (long long)a->p->limit);
+    if (a->p->top_within) {
+        const struct bi_group *g = &a->p->groups[a->p->top_within - 1];
+        autofree char *each = said(a, "of_each", g->column ? g->column->name : "", "");
+        str_puts(out, each);
+    }
 }
 
 static void read_file(const struct answer *a, struct str *out)

@@ -470,6 +470,18 @@ static void write_winner(struct bi_writer *w, size_t measure)
     bi_line(w, "print(%s, \"; \".join(names), f\"({value:.%df})\")", fact, whole ? 0 : share ? 3 : bi_decimals(w->p));
 }
 
+/* The first of each group, with those that have the same value as the last of them. */
+static void write_limit_within(struct bi_writer *w, const char *label)
+{
+    autofree char *all = bi_label(w, "fact_groups", "", "");
+    autofree char *name = bi_group_name(w, &w->p->groups[w->p->top_within - 1]), *group = bi_py_string(name);
+    bi_line(w, "print(%s, len(result))", all);
+    bi_line(w, "place = result.groupby(%s, dropna=False, observed=True)[%s].rank(method=\"min\", ascending=%s)", group,
+            label, w->p->order < 0 ? "True" : "False");
+    bi_line(w, "result = result[place <= %lld].sort_values(%s, kind=\"stable\", ignore_index=True)",
+            (long long)w->p->limit, group);
+}
+
 static void write_limit(struct bi_writer *w, const char *label)
 {
     autofree char *all = bi_label(w, "fact_groups", "", ""), *ties = bi_label(w, "fact_ties", "", "");
@@ -550,7 +562,9 @@ static void write_groups(struct bi_writer *w)
             write_winner(w, i);
         w->indent--;
     }
-    if (w->p->limit)
+    if (w->p->top_within)
+        write_limit_within(w, label);
+    else if (w->p->limit)
         write_limit(w, label);
     name_missing_numbers(w);
     write_group_table(w);

@@ -474,7 +474,7 @@ static void files(struct bi_writer *w)
             bi_line(w, "files.append(Path(%s))", path);
     }
     for (size_t i = 0; i < w->t->other_n; i++) {
-        autofree char *path = bi_py_string(w->t->others[i]);
+        autofree char *path = bi_py_string(w->t->others[i].name);
         bi_line(w, "files.append(Path(%s))", path);
     }
     bi_line(w, "files = list(dict.fromkeys(files))");

@@ -220,7 +220,14 @@ void bi_match_columns(struct bi_item *item, const struct bi_lexicon *x, const st
 
 /* ---- values ---- */
 
-static double match_value(const struct span *s, const struct bi_value *v)
+/* Another digit is another order, flat or model; and of values that are not all known the right one may be among the rest. */
+static bool may_be_typo(const struct span *s, const struct bi_column *c, const struct bi_value *v)
+{
+    return s->n == 1 && !s->known && !s->chinese && c->all_values && bi_letters(s->compact) >= 5 &&
+           !strpbrk(s->compact, "0123456789") && !strpbrk(v->compact, "0123456789");
+}
+
+static double match_value(const struct span *s, const struct bi_column *c, const struct bi_value *v)
 {
     if (v->is_number)
         return 0;
@@ -233,9 +240,7 @@ static double match_value(const struct span *s, const struct bi_value *v)
     autofree char *stem = bi_stem(v->compact);
     if (!short_one && strcmp(s->stem, stem) == 0)
         return 0.95;
-    bool near = s->n == 1 && !s->known && !s->chinese && bi_letters(s->compact) >= 5 &&
-                bi_distance(s->compact, v->compact, 1) <= 1;
-    return near ? 0.5 : 0;
+    return may_be_typo(s, c, v) && bi_distance(s->compact, v->compact, 1) <= 1 ? 0.5 : 0;
 }
 
 /* class 1 is the number 1 of the column Pclass. */
@@ -259,7 +264,7 @@ void bi_match_values(struct bi_item *item, const struct bi_lexicon *x, const str
         for (size_t j = 0; j < t->at[i].column_n; j++) {
             const struct bi_column *c = &t->at[i].columns[j];
             for (size_t n = 0; n < c->value_n && item->value_n < BI_MATCHES_MAX; n++) {
-                double score = match_value(&s, &c->values[n]), number = match_number(&s, x, c, &c->values[n]);
+                double score = match_value(&s, c, &c->values[n]), number = match_number(&s, x, c, &c->values[n]);
                 score = number > score ? number : score;
                 if (score > 0)
                     item->values[item->value_n++] = (struct bi_value_match){ c, &c->values[n], score };

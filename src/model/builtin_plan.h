@@ -109,6 +109,8 @@ struct bi_plan {
     enum bi_sense chart;                  /* BI_NONE: no chart */
     bool chart_asked, stat_open, share_of_total, difference, crosstab;
     size_t within;             /* share of total of two groups: also within the group of that number, from 1; 0: not */
+    size_t each;               /* the group of that number, from 1, was asked for as "each ..."; 0: none */
+    size_t top_within;         /* the first of each group of that number, from 1; 0: the first of all */
     bool show_where;           /* a single extreme: say in which row it stands */
     enum bi_sense time_period; /* trend: BI_NONE as the data has it */
     bool growth;               /* trend: with the change in per cent from one time to the next */

@@ -129,8 +129,21 @@ static bool is_each_row(struct bi_planner *p, size_t i)
     return thing || (c->role == BI_ROLE_ID && p->table->rows > 0 && c->distinct >= p->table->rows);
 }
 
+/* "top 2 products per region" speaks of each region, "top 2 products by region" may not. */
+static bool means_each(const struct bi_planner *p, size_t i)
+{
+    static const char *const words[] = { "per", "each", "every", "within" };
+    for (size_t t = p->it[i]->from; t < p->it[i]->to; t++)
+        for (size_t k = 0; k < countof(words); k++)
+            if (!strcmp(p->r.tokens.at[t].text, words[k]))
+                return true;
+    return bi_at(p, i, BI_EACH) || bi_at(p, i + 1, BI_EACH);
+}
+
 static void take_by(struct bi_planner *p, size_t i)
 {
+    const size_t groups = p->plan->group_n;
+    const bool each = means_each(p, i);
     size_t at = i + 1;
     while (bi_at(p, at, BI_OF) || bi_at(p, at, BI_ALL))
         at++;
@@ -152,6 +165,8 @@ static void take_by(struct bi_planner *p, size_t i)
     if (counted)
         return;
     if (take_list(p, at)) {
+        if (each && p->plan->group_n == groups + 1)
+            p->plan->each = p->plan->group_n;
         bi_use(p, i);
         return;
     }

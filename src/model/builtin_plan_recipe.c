@@ -6,6 +6,15 @@
 
 /* ---- what the file can't answer ---- */
 
+/* The first item with that sense that is not a value of the data: a shop may sell "online". */
+static size_t find_beyond(const struct bi_planner *p, enum bi_sense sense)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (bi_at(p, i, sense) && p->it[i]->kind != BI_ITEM_VALUE)
+            return i;
+    return SIZE_MAX;
+}
+
 static bool refuse_known(struct bi_planner *p)
 {
     static const struct {
@@ -16,7 +25,7 @@ static bool refuse_known(struct bi_planner *p)
                 { BI_CANNOT_CHANGE, "cannot_change" },     { BI_CANNOT_MODEL, "cannot_model" },
                 { BI_CANNOT_OPINION, "cannot_opinion" },   { BI_CANNOT_RELATIVE, "cannot_relative" } };
     for (size_t k = 0; k < countof(all); k++) {
-        size_t i = bi_find(p, all[k].sense);
+        size_t i = find_beyond(p, all[k].sense);
         if (i == SIZE_MAX)
             continue;
         autofree char *words = bi_item_words(&p->r, p->it[i]);
@@ -366,6 +375,20 @@ static void check_two_things(struct bi_planner *p)
     }
 }
 
+/* "the top 2 products of each region", "which product has the highest price in each region". */
+static void find_top_within(struct bi_planner *p)
+{
+    struct bi_plan *plan = p->plan;
+    bool extreme = false;
+    for (size_t i = 0; i < p->n; i++)
+        extreme = extreme || bi_is_extreme(p, i);
+    if (plan->recipe != BI_DO_AGGREGATE || plan->group_n != 2 || !plan->each || !(extreme || plan->limit))
+        return;
+    plan->top_within = plan->each;
+    plan->limit = plan->limit ? plan->limit : 1;
+    plan->order = plan->order ? plan->order : 1;
+}
+
 /* Parts of the plan that its recipe would ignore. */
 static void check_leftovers_of_plan(struct bi_planner *p)
 {
@@ -412,6 +435,7 @@ void bi_plan_recipe(struct bi_planner *p)
         take_connectors(p);
         bi_recipe_aggregate(p);
     }
+    find_top_within(p);
     check_leftovers_of_plan(p);
     take_connectors(p);
     use_question_words(p);

@@ -14,6 +14,8 @@ struct reader {
     const struct bi_lexicon *x;
     const struct bi_tables *t;
     struct bi_tokens *k;
+    const char *text; /* that the tokens were cut from */
+    bool shouts;      /* nothing in it is written small */
 };
 
 bool bi_item_is(const struct bi_item *i, enum bi_sense s)
@@ -294,13 +296,33 @@ static void fill_item(const struct reader *r, struct bi_item *item)
     item->kind = kind_of(item, first);
 }
 
+/* IT, US, ME, NO: written large among small letters, a name and not the little word. */
+static bool is_abbreviation(const struct reader *r, const struct bi_token *k)
+{
+    const size_t n = k->to - k->from;
+    for (size_t i = k->from; i < k->to; i++)
+        if (r->text[i] < 'A' || r->text[i] > 'Z')
+            return false;
+    return !r->shouts && n >= 2 && n <= 4;
+}
+
+/* Whether reading the span as words without meaning would leave out a name. */
+static bool hides_name(const struct reader *r, const struct bi_item *item)
+{
+    bool filler = item->kind == BI_ITEM_SENSE && item->sense_n == 1 && item->senses[0] == BI_FILLER;
+    for (size_t i = item->from; filler && i < item->to; i++)
+        if (is_abbreviation(r, &r->k->at[i]))
+            return true;
+    return false;
+}
+
 /* The item for a span, or NULL when nothing is known about it. */
 static struct bi_item *try_span(const struct reader *r, size_t from, size_t to)
 {
     struct bi_item *item = xcalloc(1, sizeof(*item));
     *item = (struct bi_item){ .from = from, .to = to, .topic = -1, .named = -1 };
     fill_item(r, item);
-    if (item->kind == BI_ITEM_UNKNOWN) {
+    if (item->kind == BI_ITEM_UNKNOWN || hides_name(r, item)) {
         free(item);
         return NULL;
     }
@@ -358,7 +380,8 @@ void bi_read(struct bi_reading *out, const struct bi_lexicon *x, const struct bi
     *out = (struct bi_reading){ .text = xstrdup(request) };
     bi_tokens_cut(&out->tokens, out->text);
     out->language = out->tokens.chinese ? BI_ZH : BI_EN;
-    struct reader r = { x, t, &out->tokens };
+    struct reader r = { .x = x, .t = t, .k = &out->tokens, .text = out->text };
+    r.shouts = !strpbrk(out->text, "abcdefghijklmnopqrstuvwxyz");
     size_t n = out->tokens.n;
     struct cover *all = xcalloc(n + 1, sizeof(*all));
     for (size_t at = n; at-- > 0;)

@@ -369,12 +369,18 @@ static void table_clear(struct bi_table *t)
     free(t->right_key);
 }
 
+static void other_clear(struct bi_other *o)
+{
+    free(o->name);
+    free(o->why);
+}
+
 void bi_tables_clear(struct bi_tables *t)
 {
     for (size_t i = 0; i < t->n; i++)
         table_clear(&t->at[i]);
     for (size_t i = 0; i < t->other_n; i++)
-        free(t->others[i]);
+        other_clear(&t->others[i]);
     free(t->at);
     free(t->others);
     *t = (struct bi_tables){ 0 };
@@ -447,10 +453,25 @@ static bool superseded(const struct json *file)
     return false;
 }
 
+/* What the profile gives as the reason, borrowed; or NULL. */
+static const char *why_no_table(const struct json *file)
+{
+    static const char *const codes[] = { "unreadable", "not_a_table", "empty", "pickle_refused", "header_only" };
+    for (const struct json *w = json_first(json_get(file, "warnings")); w; w = json_next(w))
+        for (size_t i = 0; i < countof(codes); i++)
+            if (strcmp(json_str_or(w, "code", ""), codes[i]) == 0)
+                return json_str_or(w, "text", NULL);
+    return NULL;
+}
+
 static void other_add(struct bi_tables *all, const struct json *file)
 {
+    const char *why = why_no_table(file);
     all->others = xgrow(all->others, &all->other_cap, all->other_n + 1, sizeof(*all->others));
-    all->others[all->other_n++] = xstrdup(json_str_or(file, "name", json_str_or(file, "path", "?")));
+    all->others[all->other_n++] =
+        (struct bi_other){ .name = xstrdup(json_str_or(file, "name", json_str_or(file, "path", "?"))),
+                           .why = why ? xstrdup(why) : NULL,
+                           .unread = !json_str_or(file, "kind", NULL) };
 }
 
 /* True when the file is a piece of an archive that is read as one table. */

@@ -72,10 +72,16 @@ struct bi_table {
     bool stacked; /* rows of both under each other */
 };
 
+struct bi_other {
+    char *name;
+    char *why;   /* what the profile says of it, from the file in part; or NULL */
+    bool unread; /* it has no profile: nobody could look into it */
+};
+
 struct bi_tables {
     struct bi_table *at;
     size_t n, cap;
-    char **others; /* names of files that hold no table */
+    struct bi_other *others; /* files that hold no table */
     size_t other_n, other_cap;
     size_t file_n; /* with those inside archives */
 };

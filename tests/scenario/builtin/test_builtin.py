@@ -265,5 +265,115 @@ class Requests(unittest.TestCase):
                 self.assertIn("未配置语言模型" if chinese else "No language model is configured", answer.text)
 
 
+# ---- many questions in one process ----
+
+STAFF, SHOP = HERE / "data/staff.csv", HERE / "data/shop.csv"
+staff, shop = map(rows, (STAFF, SHOP))
+
+
+def firsts(table_: list[dict[str, str]], each: str, of: str, column: str, n: int) -> dict[tuple[str, ...], float]:
+    """The n largest sums of each group."""
+    sums = grouped(table_, column, total, each, of)
+    found: dict[tuple[str, ...], float] = {}
+    for group in {key[0] for key in sums}:
+        ranked = sorted((key for key in sums if key[0] == group), key=sums.get, reverse=True)
+        found |= {key: sums[key] for key in ranked[:n]}
+    return found
+
+
+class only(table):  # noqa: N801
+    """The rows of `table` and no others."""
+
+    def check(self, test: unittest.TestCase, answer: Answer) -> None:
+        super().check(test, answer)
+        lines = [line for line in answer.facts.splitlines() if line.startswith("|")]
+        test.assertEqual(len(lines) - 2, len(self.expected), answer.facts)
+
+
+def amounts(column: str, **wanted: str) -> list[float]:
+    return numbers_of(where(shop, **wanted), column)
+
+
+def talks() -> list[tuple]:
+    """File, then requests of one conversation, each with what must hold of its answer."""
+    it = where(staff, department="IT")
+    big = [row for row in shop if float(row["revenue"]) > 1000 and row["channel"] == "Online"]
+    january = [float(row["revenue"]) for row in shop if row["date"] < "2022-02"]
+    order = next(row for row in shop if row["order_id"] == "O00010")
+    return [
+        # the first of each group, not of all
+        (SHOP, ("top 2 products per region by revenue", only(firsts(shop, "region", "product", "revenue", 2)))),
+        (SHOP, ("top 1 product by revenue in each region", only(firsts(shop, "region", "product", "revenue", 1)))),
+        (SHOP, ("which product has the highest total revenue in each region", only(firsts(shop, "region", "product", "revenue", 1)))),
+        (SHOP, ("top 3 products by revenue", has("Desk", sum(amounts("revenue", product="Desk"))))),
+        # a digit is never a typing error
+        (SHOP, ("revenue of order O00010", has(float(order["revenue"]), "O00010"))),
+        (SHOP, ("revenue of order O99999", refused("O99999"))),
+        # names that look like little words, or like what nobody can do
+        (STAFF, ("average salary of women in IT", has(mean([float(r["salary"]) for r in it if r["gender"] == "F"])))),
+        (STAFF, ("average salary in IT", has(mean(numbers_of(it, "salary"))))),
+        (STAFF, ("show it: average salary by city", table(grouped(staff, "salary", mean, "city")))),
+        (STAFF, ("AVERAGE SALARY BY CITY", table(grouped(staff, "salary", mean, "city")))),
+        (SHOP, ("total revenue by region", table(grouped(shop, "revenue", total, "region"))),
+               ("and for Online?", table(grouped(where(shop, channel="Online"), "revenue", total, "region"))),
+               ("and the median?", table(grouped(where(shop, channel="Online"), "revenue", median, "region"))),
+               ("as a bar chart", table(grouped(where(shop, channel="Online"), "revenue", median, "region"), figure=True))),
+        # 总 is a sum
+        (SALES, ("总金额", refused("金额")), ("总销售额", has(sum(numbers_of(sales, "销售额"))))),
+        # filters
+        (SHOP, ("how many orders with revenue over 1000 and channel Online", has(len(big)))),
+        (SHOP, ("how many orders not in North", has(len(shop) - len(where(shop, region="North"))))),
+        (SHOP, ("how many orders in North or South", has(sum(r["region"] in ("North", "South") for r in shop)))),
+        (SHOP, ("how many orders with units between 5 and 10", has(sum(5 <= int(r["units"]) <= 10 for r in shop)))),
+        (SHOP, ("total revenue in January 2022", has(sum(january)))),
+        (SHOP, ("average units where product is Pen or channel is Store", refused("or"))),
+        # statistics
+        (SHOP, ("90th percentile of units", has(statistics.quantiles(amounts("units"), n=10, method="inclusive")[8]))),
+        (SHOP, ("standard deviation of units", has(statistics.stdev(amounts("units"))))),
+        (SHOP, ("number of distinct products", has(len({r["product"] for r in shop})))),
+        (SHOP, ("share of total revenue by region",
+                table({k: v / sum(amounts("revenue")) for k, v in grouped(shop, "revenue", total, "region").items()}))),
+        (SHOP, ("how many missing ratings", has(sum(not r["rating"] for r in shop)))),
+        # what it does not do is said
+        (SHOP, ("which product has the second highest revenue", refused("second"))),
+        (SHOP, ("year over year revenue growth", refused("year over year"))),
+        (SHOP, ("outliers in revenue", refused("outliers"))),
+        (SHOP, ("running total of revenue by month", refused("running total"))),
+        (SHOP, ("predict revenue for 2024", refused("predict"))),
+    ]
+
+
+class Talks(unittest.TestCase):
+    def ask_all(self, todo: list[tuple], home: str) -> dict[str, list[dict]]:
+        lines = []
+        for room, (file, *turns) in enumerate(todo):
+            for at, (text, _) in enumerate(turns):
+                event = {"id": f"{room}.{at}", "room": f"r{room}", "sender": "me", "direct": True, "mentioned": True, "text": text}
+                lines.append(json.dumps(event | ({"files": [{"path": str(file), "name": file.name}]} if at == 0 else {})))
+        p = run("run", "--set", "local.stdio=yes", "--set", f"service.data_dir={home}", "--set", "service.log_level=error",
+                "--set", "box.pool=0", stdin="\n".join(lines) + "\n", timeout=400)
+        self.assertEqual(p.returncode, 0, p.stderr)
+        posts: dict[str, list[dict]] = {}
+        for post in map(json.loads, p.stdout.splitlines()):
+            if post.get("post") == "answer":
+                posts.setdefault(post["reply_to"], []).append(post)
+        return posts
+
+    def test_conversations_are_answered_right_or_refused(self) -> None:
+        import tempfile
+
+        todo = talks()
+        with tempfile.TemporaryDirectory(prefix="sandbook-talks-") as home:
+            posts = self.ask_all(todo, home)
+        for room, (_, *turns) in enumerate(todo):
+            for at, (text, expected) in enumerate(turns):
+                with self.subTest(request=text):
+                    said = posts.get(f"{room}.{at}", [])
+                    self.assertEqual(len(said), 1, said)
+                    read = re.search(r"\*\*(How I read it|我的理解)\*\*", said[0]["markdown"])
+                    status = "answered" if read else "refused"
+                    expected.check(self, Answer(said[0] | {"answer": said[0]["markdown"], "status": status, "cells": []}))
+
+
 if __name__ == "__main__":
     unittest.main()
