@@ -293,13 +293,11 @@ static void what_a_session_used_is_read(void **state)
     set(below, "memory.peak", "1000\n");
     set(below, "memory.events", "low 0\noom 3\noom_kill 2\n");
     set(all, "memory.events.local", "oom_kill 1\n");
-    set(below, "pids.events", "max 5\n");
     set(all, "memory.current", "9000\n");
     set(all, "memory.stat", "anon 5000\nshmem 700\ninactive_file 1500\nactive_file 500\n");
     const struct box_usage u = box_group_usage(&g);
     assert_int_equal(u.peak_bytes, 1000);
     assert_int_equal(u.oom_kills, 3);
-    assert_int_equal(u.pids_refused, 5);
     assert_int_equal(box_group_memory(&g), 7000); /* page cache can be had back */
     assert_int_equal(box_group_files(&g), 700);
     tree_end(&t);
