@@ -226,7 +226,8 @@ static void age_is_looked_at_once_an_hour_and_spares_who_is_busy(void **state)
     (void)state;
     world_open(&w, "", "{\"hang\":true}\n");
     w.keep_state = true;
-    w.conf.forget_after_ms = 1; /* everything is old */
+    w.conf.forget_after_ms = 1;        /* everything is old */
+    w.conf.turn_timeout_ms = 86400000; /* what runs, runs on */
     world_start(&w, SAY("done with " NEEDLE) CALL("while True: pass"));
     assert_int_equal(world_event(&w, &(struct chat_event){ .room = "a", .text = NEEDLE, .direct = true }), 0);
     world_run(&w, 100);
