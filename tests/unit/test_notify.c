@@ -123,11 +123,9 @@ static void a_watchdog_of_another_process_is_not_ours(void **state)
 
 static void without_somebody_who_listens_nothing_happens(void **state)
 {
-    static const char *const paths[] = {
-        "", "relative", "/", "/tmp/no/such/socket",
-        "/tmp/a-path-that-is-longer-than-what-an-address-of-a-socket-has-room-for-which-"
-        "is-108-bytes-with-the-nul-at-its-end"
-    };
+    static const char too_long[] = "/tmp/a-path-that-is-longer-than-what-an-address-of-a-socket-has-room-for-which-"
+                                   "is-108-bytes-with-the-nul-at-its-end";
+    static const char *const paths[] = { "", "relative", "/", "/tmp/no/such/socket", too_long };
     struct world w;
     (void)state;
     for (size_t i = 0; i < countof(paths); i++) {
