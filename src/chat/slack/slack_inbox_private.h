@@ -46,7 +46,7 @@ struct item {
 struct room {
     struct room *next;
     struct slack_inbox *in;
-    char *name; /* team/channel */
+    char *name;                /* team/channel */
     struct item *items, **end; /* end: where the next one goes */
     bool busy;
     loop_timer timer;
