@@ -31,8 +31,9 @@ def settle_memory() -> int:
     """In the zygote, last: forks become quicker, and cells after them. -> pages that are copied ahead"""
     from . import hot, settle
 
-    settle.enlarge_pages()
-    return hot.learn()
+    learned = hot.learn()
+    settle.enlarge_pages()  # afterwards: a page that is written to while others have it comes apart again
+    return learned
 
 
 def serve(sock_fd: int, data_dir: str = "/mnt/data", session: int = 0, hello: dict | None = None) -> None:
