@@ -363,6 +363,30 @@ static void room_keys_go_to_the_backup_and_come_back(void **state)
     assert_int_equal(trust, CRYPTO_TRUST_UNKNOWN); /* a backup proves nothing about who sent it */
 }
 
+static void what_came_before_the_backup_was_there_is_looked_up_then(void **state)
+{
+    (void)state;
+    struct peer *p = with_backup("DEV", NULL), *alice = peer_new(w, "@alice:x", "ADEV");
+    all_join(w);
+    autojson struct json *ev = say(alice, "early");
+    assert_hears(p, ev, "early");
+    peer_pump(p);
+    OK(store_unkeep(p->store, &(struct kept){ "matrix", "e2ee_in", NULL }, &e)); /* its keys are lost here */
+    peer_restart(p);
+    struct crypto_request r;
+    while (crypto_state(p->c) != CRYPTO_RUNNING && crypto_next_request(p->c, &r))
+        peer_answer(p, &r);
+    p->keys_came = 0;
+    assert_int_equal(hear(p, ev, NULL, NULL), CRYPTO_NO_KEY);
+    peer_pump(p);
+    w->now_ms += 3000;
+    assert_true(crypto_wake_ms(p->c) <= w->now_ms);
+    peer_tick(p);
+    assert_int_equal(p->keys_came, 1);
+    assert_int_equal(hear(p, ev, NULL, NULL), CRYPTO_CLEAR);
+    assert_true(crypto_wake_ms(p->c) > w->now_ms);
+}
+
 static void a_backup_version_that_changed_is_read_again(void **state)
 {
     (void)state;
@@ -526,6 +550,7 @@ int main(void)
         TEST(a_signature_that_the_server_dropped_is_noticed),
         TEST(an_identity_replaced_behind_our_back_stops_us),
         TEST(room_keys_go_to_the_backup_and_come_back),
+        TEST(what_came_before_the_backup_was_there_is_looked_up_then),
         TEST(a_backup_version_that_changed_is_read_again),
         TEST(a_backup_that_nobody_trusted_signed_is_left_alone),
         TEST(a_backup_that_was_switched_off_stays_off),

@@ -284,8 +284,8 @@ int backup_want(struct crypto *c, const char *room, const char *session, struct 
     struct wish *w = map_get(&b->wishes, at);
     const int64_t now = now_ms(c);
     (void)e;
-    if (b->state != BACKUP_ON || !b->have_secret || (w && now - w->asked_ms < HOUR_MS))
-        return 0;
+    if (!c->cfg.backup || b->state == BACKUP_OFF || (w && now - w->asked_ms < HOUR_MS))
+        return 0; /* what comes right after a start is wished for before the backup is there */
     if (!w) {
         if (b->wishes.n >= WISHES_MAX)
             wish_free(map_take(&b->wishes, b->wishes.first->key));
@@ -356,10 +356,21 @@ static void look_up_due(struct crypto *c)
     }
 }
 
+static bool may_run(const struct crypto *c)
+{
+    return c->state == CRYPTO_RUNNING && c->cfg.backup && c->xsign.state == XSIGN_DONE;
+}
+
+int64_t backup_wake_ms(const struct crypto *c)
+{
+    const struct backup *b = &c->backup;
+    return may_run(c) && b->state == BACKUP_ON && b->have_secret ? b->look_after_ms : INT64_MAX;
+}
+
 int backup_plan(struct crypto *c, struct err *e)
 {
     struct backup *b = &c->backup;
-    if (c->state != CRYPTO_RUNNING || !c->cfg.backup || c->xsign.state != XSIGN_DONE)
+    if (!may_run(c))
         return 0;
     if (b->state == BACKUP_IDLE) {
         b->state = BACKUP_BUSY;
@@ -369,6 +380,7 @@ int backup_plan(struct crypto *c, struct err *e)
     }
     if (b->state != BACKUP_ON)
         return 0;
-    look_up_due(c);
+    if (b->have_secret)
+        look_up_due(c);
     return b->waiting && !req_pending(c, "backup_put") ? save_some(c, e) : 0;
 }

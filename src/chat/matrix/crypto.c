@@ -158,7 +158,7 @@ int64_t crypto_wake_ms(const struct crypto *c)
         at = min_ms(at, c->claim_due_ms);
     at = min_ms(at, c->stale_due_ms);
     at = min_ms(at, sas_wake_ms(c));
-    return min_ms(at, c->backup.look_after_ms);
+    return min_ms(at, backup_wake_ms(c));
 }
 
 struct old {

@@ -265,6 +265,7 @@ struct backup {
     struct map wishes; /* keys to look for in the backup */
 };
 must_check int backup_plan(struct crypto *c, struct err *e);
+int64_t backup_wake_ms(const struct crypto *c);
 must_check int backup_load(struct crypto *c, struct err *e);
 void backup_clear(struct crypto *c);
 must_check int backup_want(struct crypto *c, const char *room, const char *session, struct err *e);
