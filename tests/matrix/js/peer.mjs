@@ -88,7 +88,7 @@ class Person {
     await new Promise((done) => client.on(sdk.ClientEvent.Sync, (state) => state === "PREPARED" && done()));
     return { user: got.user_id, device: got.device_id };
   }
-  async stop() { this.client.stopClient(); people.delete(this.name); }
+  async stop() { this.client?.stopClient(); people.delete(this.name); }
   async pause() { this.client.stopClient(); }
   async resume() {
     await this.client.startClient({ initialSyncLimit: 20 });
