@@ -10,7 +10,11 @@
 #include "json.h"
 #include "str.h"
 
-enum { UP_MS = 120000, ANSWER_S = 60 };
+enum {
+    UP_MS = 120000,
+    SETTLE_MS = 20000, /* an identity that is not ours can't be settled here: then it goes on without */
+    ANSWER_S = 60,
+};
 
 /* ---- the request ---- */
 
@@ -177,6 +181,17 @@ static int wait_for(struct alone *a, bool up)
     return CLI_OK;
 }
 
+/* The first login makes an identity, and a backup under its recovery key: before that is shown and forgotten, both are there. */
+static int settle(struct alone *a)
+{
+    struct err e = { 0 };
+    const int64_t until = loop_now_ms(a->app.loop) + SETTLE_MS;
+    while (!a->app.stopped && loop_now_ms(a->app.loop) < until && !matrix_is_settled(a->chat))
+        if (loop_once(a->app.loop, 500, &e) < 0)
+            return cli_fail(&e);
+    return CLI_OK;
+}
+
 static int do_alone(struct alone *a, const struct json *request)
 {
     static const struct chat_events events = { .on_event = not_now };
@@ -192,6 +207,8 @@ static int do_alone(struct alone *a, const struct json *request)
     if (chat_matrix.open(&a->chat, &home, &events, NULL, &e) < 0)
         return cli_fail(&e);
     rc = wait_for(a, true);
+    if (rc == CLI_OK && strcmp(json_str_or(request, "do", ""), "logout") != 0)
+        rc = settle(a);
     if (rc != CLI_OK)
         return rc;
     matrix_control(a->chat, request, on_reply, a);

@@ -12,6 +12,13 @@ SUM = "import pandas as pd; print(pd.read_csv('sales.csv').amount.sum())"
 
 
 class Addressing(Case):
+    def test_the_first_login_leaves_a_signed_device_a_backup_and_a_recovery_key(self) -> None:
+        bot = self.bot(start=False)
+        told = bot.command("login")
+        self.assertEqual((told["state"], told["encryption"]["identity"]["device_signed"], told["encryption"]["backup"]["version"]), ("syncing", True, "1"))
+        self.assertRegex(bot.command("recovery")["recovery_key"], r"^E[a-zA-Z0-9 ]{50,}$")
+        self.assertEqual(bot.command("recovery", "taken"), {"ok": True})
+
     def test_a_mention_in_a_room_is_answered_in_a_thread(self) -> None:
         bot = self.bot({"text": "It is **42**."})
         ann, room = self.group(bot)

@@ -286,6 +286,21 @@ int matrix_is_up(const struct chat *c)
     return c->dead ? -1 : c->good_sync_ms != 0;
 }
 
+bool matrix_is_settled(const struct chat *c)
+{
+    autojson struct json *j = NULL;
+    struct err ignored = { 0 };
+    if (!c->e2ee || !c->e2ee->crypto)
+        return matrix_is_up(c) == 1;
+    if (crypto_status(c->e2ee->crypto, &j, &ignored) < 0 || crypto_state(c->e2ee->crypto) == CRYPTO_REFUSED)
+        return true;
+    if (json_int_or(j, "alarms", 0) > 0) /* it is as far as it gets without a person */
+        return true;
+    const bool is_signed = json_bool_or(json_get(j, "identity"), "device_signed", false);
+    const bool is_kept = json_str_or(json_get(j, "backup"), "version", NULL) != NULL;
+    return (is_signed || !c->conf->matrix_cross_sign) && (is_kept || !c->conf->matrix_backup);
+}
+
 /* ---- the socket ---- */
 
 static void peer_end(struct peer *p)

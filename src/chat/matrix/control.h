@@ -21,4 +21,6 @@ typedef void matrix_control_fn(void *ud, const struct json *reply);
 void matrix_control(struct chat *c, const struct json *request, matrix_control_fn *done, void *ud);
 /* Logged in and syncing: 1; down for good: -1; else 0. */
 int matrix_is_up(const struct chat *c);
+/* And encryption has what the configuration wants of it: the device is signed, keys are backed up. */
+bool matrix_is_settled(const struct chat *c);
 #endif

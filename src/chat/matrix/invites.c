@@ -76,6 +76,7 @@ static void on_joined(void *ud, const struct api_answer *a)
     if (a->err.kind == ERR_NONE) {
         log_info("matrix_joined", KV_S("room", r->id));
         r->invited = false;
+        r->fresh = !r->joined;
         r->joined = true;
         r->tries = 0;
         keep(r);

@@ -31,14 +31,15 @@ struct room {
     bool only_joined;                        /* invited people may not read */
     bool asking;                             /* for its members */
     bool gone;                               /* replaced by another: nothing is sent any more */
-    bool creator;                            /* we made it, and that counts for more than its levels */
-    bool told_mute;                          /* somebody, that we may not write there */
-    int64_t told_ms;                         /* when it was last said that its messages can't be read; 0: never */
-    int64_t members;                         /* joined and invited, from the summary; 0: not known */
-    int64_t service;                         /* bots and bridges among them, beside us */
-    int64_t mute;                            /* what its levels don't let us do */
-    int64_t asked_ms;                        /* loop time of its invitation in this life; 0: none */
-    char *history;                           /* visibility of its past, as the server calls it; NULL: not said */
+    bool fresh;       /* joined by our request, not yet in a response: what it has is from before */
+    bool creator;     /* we made it, and that counts for more than its levels */
+    bool told_mute;   /* somebody, that we may not write there */
+    int64_t told_ms;  /* when it was last said that its messages can't be read; 0: never */
+    int64_t members;  /* joined and invited, from the summary; 0: not known */
+    int64_t service;  /* bots and bridges among them, beside us */
+    int64_t mute;     /* what its levels don't let us do */
+    int64_t asked_ms; /* loop time of its invitation in this life; 0: none */
+    char *history;    /* visibility of its past, as the server calls it; NULL: not said */
     char *inviter, *successor, *predecessor; /* may be NULL */
     struct json *ours, *theirs;              /* settings by the operator, by its moderators; NULL: none */
     int tries;                               /* of joining */

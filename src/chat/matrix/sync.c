@@ -92,11 +92,11 @@ static int take_joined(struct chat *c, const char *id, const struct json *joined
 {
     struct room *r = matrix_room(c, id);
     const struct json *timeline = json_get(joined, "timeline");
-    const bool was_in = r->joined;
+    const bool was_in = r->joined && !r->fresh;
     bool changed = !r->joined;
     const char *prev = json_str_or(timeline, "prev_batch", NULL);
     r->joined = true;
-    r->invited = false;
+    r->invited = r->fresh = false;
     for (const struct json *x = json_first(json_get(json_get(joined, "state"), "events")); x; x = json_next(x)) {
         matrix_room_state(r, x, &changed);
         if (matrix_e2ee_state(r, x, e) < 0)
