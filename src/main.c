@@ -141,8 +141,8 @@ int main(int argc, char **argv)
         return CLI_MACHINE;
     int rc = work(argc, argv);
     errno = 0;
-    if ((fflush(stdout) == 0 && !ferror(stdout)) || rc != CLI_OK)
+    if (fflush(stdout) == 0 && !ferror(stdout))
         return rc;
     (void)cli_usage("stdout could not be written%s%s", errno ? ": " : "", errno ? strerror(errno) : "");
-    return CLI_FAILED; /* nobody got the result */
+    return rc == CLI_OK ? CLI_FAILED : rc; /* nobody got the result */
 }

@@ -271,6 +271,11 @@ static void read_file(const struct answer *a, struct str *out)
             autofree char *pieces = said(a, "of_pieces", "", n);
             str_puts(out, pieces);
         }
+        if (t->sheet) {
+            autofree char *n = xasprintf("%zu", t->sheet_n), *name = name_of(t->sheet),
+                          *of = said(a, "of_sheets", name, n);
+            str_puts(out, of);
+        }
         return;
     }
     add_name(out, a->t->at[t->left].name);

@@ -6,15 +6,6 @@
 
 /* ---- what the file can't answer ---- */
 
-/* The first item with that sense that is not a value of the data: a shop may sell "online". */
-static size_t find_beyond(const struct bi_planner *p, enum bi_sense sense)
-{
-    for (size_t i = 0; i < p->n; i++)
-        if (bi_at(p, i, sense) && p->it[i]->kind != BI_ITEM_VALUE)
-            return i;
-    return SIZE_MAX;
-}
-
 static bool refuse_known(struct bi_planner *p)
 {
     static const struct {
@@ -25,7 +16,7 @@ static bool refuse_known(struct bi_planner *p)
                 { BI_CANNOT_CHANGE, "cannot_change" },     { BI_CANNOT_MODEL, "cannot_model" },
                 { BI_CANNOT_OPINION, "cannot_opinion" },   { BI_CANNOT_RELATIVE, "cannot_relative" } };
     for (size_t k = 0; k < countof(all); k++) {
-        size_t i = find_beyond(p, all[k].sense);
+        size_t i = bi_find(p, all[k].sense);
         if (i == SIZE_MAX)
             continue;
         autofree char *words = bi_item_words(&p->r, p->it[i]);
@@ -382,6 +373,8 @@ static void find_top_within(struct bi_planner *p)
     bool extreme = false;
     for (size_t i = 0; i < p->n; i++)
         extreme = extreme || bi_is_extreme(p, i);
+    if (plan->recipe == BI_DO_AGGREGATE && plan->group_n == 1 && plan->each && plan->limit) /* "5 orders per region" */
+        bi_trouble(p, "no_limit_here", "", "");
     if (plan->recipe != BI_DO_AGGREGATE || plan->group_n != 2 || !plan->each || !(extreme || plan->limit))
         return;
     plan->top_within = plan->each;

@@ -118,13 +118,40 @@ static bool beside_its_column(const struct bi_planner *p, size_t i)
     return false;
 }
 
+/* Letter for letter a value of the data, in capitals that no sentence asks for: IT, Online, May. */
+static bool as_written(const struct bi_planner *p, size_t i)
+{
+    const struct bi_item *it = p->it[i];
+    const struct bi_token *first = &p->r.tokens.at[it->from], *last = &p->r.tokens.at[it->to - 1];
+    const char *asked = p->r.text + first->from;
+    const size_t n = last->to - first->from;
+    size_t large = 0;
+    for (size_t k = 0; k < n; k++)
+        large += asked[k] >= 'A' && asked[k] <= 'Z';
+    if (large < (it->from ? 1 : 2) || !strpbrk(p->r.text, "abcdefghijklmnopqrstuvwxyz"))
+        return false;
+    for (size_t k = 0; k < it->value_n; k++)
+        if (strlen(it->values[k].value->text) == n && !memcmp(it->values[k].value->text, asked, n))
+            return true;
+    return false;
+}
+
+/* A word for what nobody can do ("online") that the data has as a value. */
+static bool only_cannot(const struct bi_item *it)
+{
+    for (size_t k = 0; k < it->sense_n; k++)
+        if (strcmp(bi_sense_section(it->senses[k]), "cannot") != 0)
+            return false;
+    return it->values[0].score >= 1;
+}
+
 static bool keeps_value(const struct bi_planner *p, size_t i)
 {
     const struct bi_item *it = p->it[i];
     bool only_vague = true;
     for (size_t k = 0; k < it->sense_n; k++)
         only_vague = only_vague && (it->senses[k] == BI_UNIT || it->senses[k] == BI_ROW || it->senses[k] == BI_VALUE);
-    return beside_its_column(p, i) || (only_vague && it->values[0].score > 0.45);
+    return beside_its_column(p, i) || (only_vague && it->values[0].score > 0.45) || only_cannot(it) || as_written(p, i);
 }
 
 /* A file without a header: a word for amounts can only mean its one column of numbers. */

@@ -363,6 +363,7 @@ static void table_clear(struct bi_table *t)
     free(t->stem);
     free(t->load);
     free(t->folder);
+    free(t->sheet);
     free(t->time_expr);
     free(t->time_freq);
     free(t->left_key);
@@ -419,6 +420,21 @@ static char *folder_of(const char *path)
     return slash ? xstrndup(path, (size_t)(slash - path)) : NULL;
 }
 
+/* Which of several sheets is read: the others must not be taken for counted. */
+static void read_sheets(struct bi_table *t, const struct json *sheets)
+{
+    for (const struct json *s = json_first(sheets); s; s = json_next(s)) {
+        const char *load = json_str_or(s, "load", NULL);
+        t->sheet_n += load && json_int_or(s, "rows", 0) > 0;
+        if (load && t->load && !t->sheet && !strcmp(load, t->load))
+            t->sheet = xstrdup(json_str_or(s, "name", "?"));
+    }
+    if (t->sheet_n < 2) {
+        free(t->sheet);
+        t->sheet = NULL;
+    }
+}
+
 static void table_read(struct bi_tables *all, const struct bi_lexicon *x, const struct json *file)
 {
     const struct json *pieces = json_get(json_get(file, "collection"), "members");
@@ -436,6 +452,7 @@ static void table_read(struct bi_tables *all, const struct bi_lexicon *x, const 
         .right = -1,
     };
     t->stem = stem_of(t->name);
+    read_sheets(t, json_get(file, "sheets"));
     read_time(t, json_get(file, "time"));
     const struct json *columns = json_get(file, "columns");
     t->columns = xcalloc(json_len(columns) + 1, sizeof(*t->columns));

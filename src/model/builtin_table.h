@@ -62,6 +62,8 @@ struct bi_table {
     size_t time_n;
     int64_t rows;
     bool headless;
+    char *sheet;    /* of a workbook with several tables the one that is read; else NULL */
+    size_t sheet_n; /* tables of the workbook */
     size_t piece_n; /* files that are read as one table; 0: a file of its own */
     char *folder;   /* of the archive they come from, else NULL */
     struct bi_column *columns;

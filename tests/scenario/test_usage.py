@@ -38,7 +38,7 @@ class Words(Case):
             ("profile what", ["profile"]),
             ("reads code from stdin", ["cells", "file.py"]),
             ("no chat platform", ["run"]),
-            ('did you mean "ask"', ["aks"]),
+            ('did you mean "ask"', ["asq"]),
             ("did you mean --file?", ["ask", "--fiel", "x"]),
             ("did you mean --json?", ["cells", "--jsn"]),
             ("takes no value", ["ask", "--json=yes", "x"]),
