@@ -72,16 +72,14 @@ static void replace(char **field, char *take_text)
 }
 
 /* A tool of the table: its arguments as they are, when they are an object. */
-static bool plan_tool(struct agent *a, struct model_tool_call *c, const struct tool *t, bool cut)
+static void plan_tool(struct agent *a, struct model_tool_call *c, const struct tool *t, bool cut)
 {
     char *args = cut ? NULL : tool_args(c->args);
     struct planned_call *p = plan_add(a, c->id, c->name);
     p->kind = cut ? CALL_CUT : args ? CALL_OTHER : CALL_MALFORMED;
     p->tool = t;
     p->args = args;
-    const bool changed = !args || !c->args || strcmp(args, c->args) != 0;
     replace(&c->args, xstrdup(args ? args : "{}"));
-    return changed;
 }
 
 /* Stands in history as it came: our tool, one object, the program under the name that it has in the schema. */
@@ -118,19 +116,20 @@ static const struct tool *sql_alias(const struct agent *a, struct model_tool_cal
     return t;
 }
 
-/* Reads one call and puts into history what any provider accepts: our name, an id, valid JSON. Returns true when that changed it. */
-static bool plan_call(struct agent *a, struct model_tool_call *c, size_t i, bool cut)
+/* Reads one call and puts into history what any provider accepts: our name, an id, valid JSON. What else the provider said of it stays. */
+static void plan_call(struct agent *a, struct model_tool_call *c, size_t i, bool cut)
 {
     const struct tool *tool = tool_find(a->in.tools, c->name);
     const struct tool *alias = tool ? NULL : sql_alias(a, c);
-    autofree char *received = c->args ? xstrdup(c->args) : xstrdup("");
     char *code = NULL;
     if (!c->id || !*c->id) {
         const size_t seed = strlen(a->in.seed);
         replace(&c->id, xasprintf("call_%s_%d_%zu", a->in.seed + (seed > 12 ? seed - 12 : 0), a->steps, i + 1));
     }
-    if (tool || alias)
-        return plan_tool(a, c, tool ? tool : alias, cut) || alias;
+    if (tool || alias) {
+        plan_tool(a, c, tool ? tool : alias, cut);
+        return;
+    }
     enum call_kind kind = call_args_read(c->name ? c->name : "", c->args, &code);
     if (cut && kind == CALL_CODE) {
         free(code);
@@ -141,11 +140,10 @@ static bool plan_call(struct agent *a, struct model_tool_call *c, size_t i, bool
     p->kind = kind;
     p->code = code;
     if (kind == CALL_CODE && is_good_call(c))
-        return false;
+        return;
     if (kind == CALL_CODE || !is_tool_name(c->name))
         replace(&c->name, xstrdup(CALL_TOOL));
     replace(&c->args, code ? call_args_write(code) : xstrdup("{}"));
-    return strcmp(received, c->args) != 0 || strcmp(p->name, c->name) != 0;
 }
 
 /* A call written out as text becomes the call that was meant. */
@@ -164,16 +162,13 @@ static void plan_text(struct model_msg *m)
 void agent_plan(struct agent *a, struct model_answer *answer)
 {
     struct model_msg *m = &answer->msg;
-    bool changed = false;
     agent_plan_clear(a);
     if (m->call_n == 0)
         plan_text(m);
     if (m->call_n == 0)
         return;
     for (size_t i = 0; i < m->call_n; i++)
-        changed |= plan_call(a, &m->calls[i], i, answer->stop == MODEL_STOP_LENGTH);
-    if (changed) /* what the provider said is not what stands in history any more */
-        replace(&m->raw, NULL);
+        plan_call(a, &m->calls[i], i, answer->stop == MODEL_STOP_LENGTH);
     transcript_take_msg(&a->talk.msgs, m);
 }
 

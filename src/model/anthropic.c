@@ -90,11 +90,30 @@ static struct json *user_content(const struct wire_request *r, size_t *i, bool a
     return content;
 }
 
+/* The blocks as they were said; a call that history has with another name or other arguments gets those. */
+static struct json *replayed(const struct model_msg *m, const struct json *said)
+{
+    struct json *content = json_new_array();
+    size_t k = 0;
+    for (const struct json *x = json_first(said); x; x = json_next(x)) {
+        struct json *block = json_dup(x);
+        const bool call = strcmp(json_str_or(x, "type", ""), "tool_use") == 0;
+        if (call && wire_call_changed(&m->calls[k], json_str_or(x, "name", ""), json_get(x, "input"))) {
+            json_set_str(block, "name", m->calls[k].name);
+            json_set(block, "input", wire_args_object(m->calls[k].args));
+        }
+        k += call;
+        json_push(content, block);
+    }
+    return content;
+}
+
 static bool add_assistant(struct json *messages, const struct model_msg *m, const struct wire_request *r)
 {
     struct json *said = wire_said(m, r, "anthropic");
     if (said && json_len(said) && wire_same_calls(m, said, "tool_use", "id")) {
-        push_message(messages, "assistant", said);
+        push_message(messages, "assistant", replayed(m, said));
+        json_free(said);
         return true;
     }
     json_free(said);

@@ -59,6 +59,25 @@ static bool wants_reasoning(const struct model_msg *m, const struct wire_request
     return m->call_n || (r->quirks & WIRE_REASONING_ALWAYS);
 }
 
+/* Calls as they were said, with what else stands in them; where history has another name or other arguments, those. */
+static struct json *replayed_calls(const struct model_msg *m, const struct json *said)
+{
+    struct json *calls = json_new_array();
+    size_t k = 0;
+    for (const struct json *x = json_first(said); x && k < m->call_n; x = json_next(x), k++) {
+        const struct json *function = json_get(x, "function");
+        struct json *call = json_dup(x);
+        if (wire_call_changed(&m->calls[k], json_str_or(function, "name", ""), json_get(function, "arguments"))) {
+            struct json *now = json_new_object();
+            json_set_str(now, "name", m->calls[k].name);
+            json_set_str(now, "arguments", m->calls[k].args);
+            json_set(call, "function", now);
+        }
+        json_push(calls, call);
+    }
+    return calls;
+}
+
 /* What the server itself said. */
 static struct json *replayed(const struct model_msg *m, const struct json *said, const struct wire_request *r)
 {
@@ -66,6 +85,8 @@ static struct json *replayed(const struct model_msg *m, const struct json *said,
     for (const struct json *x = json_first(said); x; x = json_next(x)) {
         if (strcmp(json_key(x), "content") == 0)
             set_content(out, json_text(x), r);
+        else if (strcmp(json_key(x), "tool_calls") == 0)
+            json_set(out, json_key(x), replayed_calls(m, x));
         else if (!is_reasoning(json_key(x)) || wants_reasoning(m, r))
             json_set(out, json_key(x), json_dup(x));
     }

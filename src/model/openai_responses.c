@@ -18,12 +18,25 @@ static void add_words(struct json *input, const char *role, const char *kind, co
     json_push(input, item);
 }
 
+/* As it was said; where history has another name or other arguments, those. */
+static struct json *replayed_call(const struct model_tool_call *c, const struct json *said)
+{
+    struct json *call = json_dup(said);
+    if (wire_call_changed(c, json_str_or(said, "name", ""), json_get(said, "arguments"))) {
+        json_set_str(call, "name", c->name);
+        json_set_str(call, "arguments", c->args);
+    }
+    return call;
+}
+
 static bool add_assistant(struct json *input, const struct model_msg *m, const struct wire_request *r)
 {
     autojson struct json *said = wire_said(m, r, "responses");
     if (said && wire_same_calls(m, said, "function_call", "call_id")) {
+        size_t k = 0;
         for (const struct json *x = json_first(said); x; x = json_next(x))
-            json_push(input, json_dup(x));
+            json_push(input, strcmp(json_str_or(x, "type", ""), "function_call") == 0 ? replayed_call(&m->calls[k++], x)
+                                                                                      : json_dup(x));
         return true;
     }
     if (!wire_blank(m->text))

@@ -421,6 +421,26 @@ struct json *wire_said(const struct model_msg *m, const struct wire_request *r, 
     return said ? json_dup(said) : NULL;
 }
 
+static void print_args(struct str *out, const char *text)
+{
+    autojson struct json *v = NULL;
+    if (parse(&v, text, strlen(text)))
+        json_print(out, v);
+    else
+        str_puts(out, text);
+}
+
+bool wire_call_changed(const struct model_tool_call *c, const char *name, const struct json *said)
+{
+    AUTO(str_clear) struct str before = STR_INIT(WIRE_REQUEST_MAX), now = STR_INIT(WIRE_REQUEST_MAX);
+    if (json_text(said))
+        print_args(&before, wire_blank(json_text(said)) ? "{}" : json_text(said));
+    else
+        json_print(&before, said);
+    print_args(&now, c->args);
+    return strcmp(name, c->name) != 0 || strcmp(str_peek(&before), str_peek(&now)) != 0;
+}
+
 char *wire_system(const struct wire_request *r, size_t *n)
 {
     AUTO(str_clear) struct str all = STR_INIT(WIRE_REQUEST_MAX);

@@ -153,6 +153,8 @@ struct json *wire_args_object(const char *args);
 
 /* What was kept of an assistant message for this provider, dialect and model, when it still fits its calls; caller frees; else NULL. */
 struct json *wire_said(const struct model_msg *m, const struct wire_request *r, const char *dialect);
+/* A call stands in history otherwise than it was said: another name, or arguments that mean something else. said: as text, or as the object. */
+bool wire_call_changed(const struct model_tool_call *c, const char *name, const struct json *said);
 /* An id that every provider takes: [A-Za-z0-9_-]{1,40}. As it is, or made from it. Caller frees. */
 char *wire_id(const char *id);
 /* Text of a tool result or question: never blank. */

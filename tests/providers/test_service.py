@@ -58,9 +58,10 @@ class Service(Case):
         left: list[Reply] = []
 
         def script(body: dict) -> Reply:
-            if "Shorten the earlier part" in last_of(body):
-                return Reply(text="The notes.")
-            return left.pop(0) if left else Reply(text="Enough.")
+            notes = "Shorten the earlier part" in last_of(body)
+            reply = Reply(text="The notes.") if notes else left.pop(0) if left else Reply(text="Enough.")
+            reply.usage = (len(talk_of(body)) // 4, 0, 20)
+            return reply
 
         def thought(**said: object) -> Reply:
             return Reply(thinking="let me think", **said)  # type: ignore[arg-type]
