@@ -66,8 +66,8 @@ enum {
 };
 struct calendar_name {
     const char *word;
-    signed char weekday, month; /* from Monday 0, January 0; -1: it is none */
-    unsigned char how;
+    int weekday, month; /* from Monday 0, January 0; -1: it is none */
+    unsigned how;
 };
 struct calendar_date {
     const char *end;

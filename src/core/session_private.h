@@ -156,8 +156,8 @@ struct session {
     struct box *box; /* NULL: none */
     int out_fd;
     char *out_dir;
-    bool fresh; /* the interpreter knows nothing of the cells so far */
-    int base;   /* variables are as this cell left them; 0: a new interpreter */
+    bool fresh;         /* the interpreter knows nothing of the cells so far */
+    int base;           /* variables are as this cell left them; 0: a new interpreter */
     int pins[PINS_MAX]; /* the states that the last answers with cells began with, oldest first; 0: none */
     struct staged *staged;
     size_t staged_n, staged_cap;

@@ -71,7 +71,7 @@ class Service(Case):
             fake.reasoning = "let me think"
         p = self.start(fake, "--set", f"service.data_dir={self.folder / dialect}", "--set", "model.house.context=9000", "--set", "model.house.max_output=1000", dialect=dialect)
         for n in range(1, TURNS + 1):
-            kind = n % 5
+            kind = n % 5 if n < 6 or n % 5 < 3 else 1  # a stop and a dead server take seconds: one of each
             if kind == 1:
                 left[:] = [thought(calls=[code("1/0")]), thought(text="Again.", calls=[code(f"print('row 123456 ' * 400, {n})")]), thought(text="Done.")]
             elif kind == 2:
