@@ -275,6 +275,35 @@ static void a_session_is_limited_moved_killed_and_frozen(void **state)
     tree_end(&t);
 }
 
+static void add_words(void *ud, const char *pid)
+{
+    str_printf(ud, "%s ", pid);
+}
+
+static void what_runs_is_listed(void **state)
+{
+    (void)state;
+    struct err e;
+    struct tree t;
+    struct box_group g;
+    char all[200], run[200];
+    const struct box_group_limits l = { .memory_bytes = 256 << 20, .pids = 96 };
+    AUTO(str_clear) struct str told = STR_INIT(1000);
+    tree_begin(&t);
+    assert_true(box_cgroups_open_v2(&t.c, t.top));
+    folder_of(all, sizeof all, t.own, "/s7");
+    folder_of(run, sizeof run, all, "/init");
+    folder_of(run, sizeof run, all, "/parked");
+    folder_of(run, sizeof run, all, "/run");
+    assert_int_equal(box_group_open(&g, &t.c, 7, &l, &e), 0);
+    set(run, "cgroup.procs", "");
+    assert_false(box_group_each(&g, add_words, &told));
+    set(run, "cgroup.procs", "17\n4711\n");
+    assert_true(box_group_each(&g, add_words, &told));
+    assert_string_equal(str_peek(&told), "17 4711 ");
+    tree_end(&t);
+}
+
 static void what_a_session_used_is_read(void **state)
 {
     (void)state;
@@ -316,6 +345,7 @@ int main(void)
         cmocka_unit_test(a_keeper_that_is_in_its_leaf_stays_there),
         cmocka_unit_test(a_tree_without_memory_or_without_rights_is_none),
         cmocka_unit_test(a_session_is_limited_moved_killed_and_frozen),
+        cmocka_unit_test(what_runs_is_listed),
         cmocka_unit_test(what_a_session_used_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

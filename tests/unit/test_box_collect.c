@@ -190,6 +190,28 @@ static void whiteouts_are_told_once(void **state)
     box_listing_clear(&after);
 }
 
+static void a_look_that_finds_nothing_new_is_known(void **state)
+{
+    (void)state;
+    struct box_listing before = { 0 }, now = { 0 };
+    char a[] = "a", b[] = "b";
+    const struct box_entry entries[] = { entry(a, BOX_IS_FILE, 1), entry(b, BOX_IS_FILE, 2) };
+    assert_true(box_listing_is(&before, &now));
+    for (size_t i = 0; i < countof(entries); i++) {
+        box_listing_add(&before, &entries[i]);
+        assert_false(box_listing_is(&before, &now));
+        box_listing_add(&now, &entries[i]);
+        assert_true(box_listing_is(&before, &now));
+    }
+    now.v[1].ctime_ns++;
+    assert_false(box_listing_is(&before, &now));
+    now.v[1].ctime_ns--;
+    now.cut = true; /* what was not seen may be new */
+    assert_false(box_listing_is(&before, &now));
+    box_listing_clear(&before);
+    box_listing_clear(&now);
+}
+
 static void what_is_met_is_judged(void **state)
 {
     static const struct {
@@ -290,6 +312,7 @@ int main(void)
         TEST(depth_is_capped),
         TEST(changes_are_seen),
         TEST(whiteouts_are_told_once),
+        TEST(a_look_that_finds_nothing_new_is_known),
         TEST(what_is_met_is_judged),
         TEST(opening_follows_nothing),
         TEST(putting_replaces_and_follows_nothing),
