@@ -101,7 +101,7 @@ static void signed_thinking_goes_back_unchanged_and_first(void **state)
     (void)state;
     static char raw[] =
         "{\"dialect\":\"anthropic\",\"model\":\"m\",\"said\":[{\"type\":\"thinking\",\"thinking\":\"hm\",\"signature\":\"S\"},"
-        "{\"type\":\"tool_use\",\"id\":\"call_1\",\"name\":\"run_python\",\"input\":{\"b\":1,\"a\":2}}]}";
+        "{\"type\":\"tool_use\",\"id\":\"call_1\",\"name\":\"run_python\",\"input\":{\"code\":\"1\"},\"odd\":1}]}";
     struct model_msg m[] = { talk_msgs[2], talk_msgs[3] };
     m[0].raw = raw;
     m[0].provider = "house";
@@ -110,10 +110,28 @@ static void signed_thinking_goes_back_unchanged_and_first(void **state)
     r.msg_n = 2;
     talk_has(&wire_anthropic, &r,
              "\"content\":[{\"type\":\"thinking\",\"thinking\":\"hm\",\"signature\":\"S\"},"
-             "{\"type\":\"tool_use\",\"id\":\"call_1\",\"name\":\"run_python\",\"input\":{\"b\":1,\"a\":2}}]",
+             "{\"type\":\"tool_use\",\"id\":\"call_1\",\"name\":\"run_python\",\"input\":{\"code\":\"1\"},\"odd\":1}]",
              true);
     r.provider = "other";
     talk_has(&wire_anthropic, &r, "thinking", false);
+}
+
+static void a_mended_call_keeps_the_thought_before_it(void **state)
+{
+    (void)state;
+    static char raw[] =
+        "{\"dialect\":\"anthropic\",\"model\":\"m\",\"said\":[{\"type\":\"thinking\",\"thinking\":\"hm\",\"signature\":\"S\"},"
+        "{\"type\":\"tool_use\",\"id\":\"call_1\",\"name\":\"bash\",\"input\":{\"cmd\":\"ls\"},\"odd\":1}]}";
+    struct model_msg m[] = { talk_msgs[2], talk_msgs[3] };
+    m[0].raw = raw;
+    m[0].provider = "house";
+    struct wire_request r = talk_request(NULL);
+    r.msgs = m;
+    r.msg_n = 2;
+    talk_has(&wire_anthropic, &r,
+             "\"content\":[{\"type\":\"thinking\",\"thinking\":\"hm\",\"signature\":\"S\"},"
+             "{\"type\":\"tool_use\",\"id\":\"call_1\",\"name\":\"run_python\",\"input\":{\"code\":\"1\"},\"odd\":1}]",
+             true);
 }
 
 int main(void)
@@ -125,6 +143,7 @@ int main(void)
         cmocka_unit_test(results_and_what_people_say_after_them_are_one_message),
         cmocka_unit_test(at_most_four_places_are_marked_however_long_the_talk),
         cmocka_unit_test(signed_thinking_goes_back_unchanged_and_first),
+        cmocka_unit_test(a_mended_call_keeps_the_thought_before_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

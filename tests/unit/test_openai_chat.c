@@ -91,7 +91,7 @@ static void what_a_server_said_goes_back_to_it_and_to_nobody_else(void **state)
     (void)state;
     static char raw[] = SAID("{\"role\":\"assistant\",\"content\":null,\"reasoning_content\":\"hm\",\"tool_calls\":"
                              "[{\"id\":\"call_1\",\"type\":\"function\",\"function\":{\"name\":\"run_python\","
-                             "\"arguments\":\"{ }\"},\"extra_content\":{\"s\":1}}]}");
+                             "\"arguments\":\"{ \\\"code\\\" : \\\"1\\\" }\"},\"extra_content\":{\"s\":1}}]}");
     struct model_msg m = talk_msgs[2];
     m.raw = raw;
     m.provider = "house";
@@ -99,7 +99,7 @@ static void what_a_server_said_goes_back_to_it_and_to_nobody_else(void **state)
     r.msgs = &m;
     r.msg_n = 1;
     talk_has(&wire_chat, &r, "\"content\":null,\"reasoning_content\":\"hm\",", true);
-    talk_has(&wire_chat, &r, "\"arguments\":\"{ }\"},\"extra_content\":{\"s\":1}", true);
+    talk_has(&wire_chat, &r, "\"arguments\":\"{ \\\"code\\\" : \\\"1\\\" }\"},\"extra_content\":{\"s\":1}", true);
     r.quirks = WIRE_EMPTY_CONTENT | WIRE_REASONING_NEVER;
     talk_has(&wire_chat, &r, "\"content\":\"\",\"tool_calls\"", true);
     r.quirks = 0;
