@@ -51,7 +51,7 @@ print(json.dumps([attempt(number, args) for number, args in json.load(open("trie
 
 def array(source, name):
     found = re.search(r"\b%s\[\] = \{(.*?)\n\};" % name, source, re.S)
-    return re.sub(r"/\*.*?\*/", "", found[1], flags=re.S)
+    return re.sub(r"\s+", " ", re.sub(r"/\*.*?\*/", "", found[1], flags=re.S))
 
 
 def number(text, source):
@@ -87,7 +87,7 @@ class Policy:
         self.allowed, self.deadly = words("allowed"), words("deadly")
         self.unknown = {number(n, source) for n in re.findall(r'\{ "\w+", (\w+) \}', array(source, "unknown"))}
         self.filtered = {}
-        for name, rest in re.findall(r'\{ "(\w+)", \d, \{(.*)\} \}', array(source, "filtered")):
+        for name, rest in re.findall(r'\{ "(\w+)", \d, \{ (.*?) \} \},', array(source, "filtered")):
             terms = [(int(i), 0xFFFFFFFF, number(v, source)) for i, v in re.findall(r"IS\((\d), ([^)]+)\)", rest)]
             terms += [(int(i), number(m, source), number(v, source)) for i, m, v in re.findall(r"\{ (\d), ([^,]+), (\w+) \}", rest)]
             self.filtered.setdefault(self.named(name), []).append(terms)
