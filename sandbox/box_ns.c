@@ -81,12 +81,17 @@ static void reset_signals(void)
 static int keep_capabilities(uint64_t mask)
 {
     for (int cap = 0; cap < 64; cap++)
-        if (!(mask >> cap & 1) && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno != EINVAL)
+        if (!(mask >> cap & 1) && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1 && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
             return -1;
     struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
     struct __user_cap_data_struct data[2] = { { 0 } };
-    for (int i = 0; i < 2; i++)
-        data[i].effective = data[i].permitted = (uint32_t)(mask >> (32 * i));
+    if (syscall(SYS_capget, &head, data) < 0)
+        return -1;
+    for (int i = 0; i < 2; i++) { /* a service may have been given fewer */
+        data[i].permitted &= (uint32_t)(mask >> (32 * i));
+        data[i].effective = data[i].permitted;
+        data[i].inheritable = 0;
+    }
     return (int)syscall(SYS_capset, &head, data);
 }
 
@@ -322,7 +327,8 @@ uint32_t box_host_uid(const struct box_base *b, uint32_t slot_uid)
 /* Rights over what lives in the base come from having made it, not from these. */
 int box_keeper_confine(struct err *e)
 {
-    const uint64_t host = 1ULL << CAP_SETUID | 1ULL << CAP_SETGID | 1ULL << CAP_DAC_OVERRIDE | 1ULL << CAP_SYS_ADMIN;
+    const uint64_t host = 1ULL << CAP_SETUID | 1ULL << CAP_SETGID | 1ULL << CAP_DAC_OVERRIDE | 1ULL << CAP_FOWNER |
+                          1ULL << CAP_SYS_ADMIN; /* FOWNER: box_session_mend_folder */
     if (geteuid() == 0 && keep_capabilities(host) < 0)
         return err_sys(e, ERR_SANDBOX, errno, "capabilities of the keeper");
     return box_seccomp_confine(e);

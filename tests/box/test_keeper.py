@@ -1,12 +1,14 @@
 """What the keeper itself may do once it serves: its filter, its rights, its descriptors; as root, as a plain user, and in a user namespace."""
+import re
 import unittest
 from pathlib import Path
 
-from attacks.world import IDENTITIES, in_range
+from attacks.world import IDENTITIES, in_range, through
 from keeper import IS_ROOT, MIB
 
-SETGID, SETUID, DAC_OVERRIDE, SYS_ADMIN = 6, 7, 1, 21
-KEPT = 1 << SETGID | 1 << SETUID | 1 << DAC_OVERRIDE | 1 << SYS_ADMIN
+SETGID, SETUID, DAC_OVERRIDE, FOWNER, SYS_ADMIN = 6, 7, 1, 3, 21
+UNIT = Path(__file__).resolve().parents[2] / "config/systemd/sandbook-box@.service"
+KEPT = 1 << SETGID | 1 << SETUID | 1 << DAC_OVERRIDE | 1 << FOWNER | 1 << SYS_ADMIN
 
 
 def status(pid):
@@ -29,6 +31,9 @@ class Confined(unittest.TestCase):
         self.assertEqual(box.put("in.txt", b"put").verdict, "ok")
         a = box.cell("open('out.txt', 'w').write(open('in.txt').read() + ' and made')")
         self.assertEqual((a.verdict, a.files), ("ok", {"out.txt": b"put and made"}), a)
+        self.assertEqual(box.cell("import os; os.chmod('.', 0)").verdict, "ok")
+        self.assertEqual(box.reset().verdict, "ok")  # whatever became of its folder
+        self.assertEqual(box.cell("open('out.txt').read()").verdict, "ok")
         self.assertEqual(box.cell("import os; os.abort()").state, "rolled_back")
         self.assertEqual(box.cell("while True: pass", timeout_ms=300, grace_ms=200).verdict, "timeout")
         self.assertEqual(box.close().verdict, "ok")
@@ -42,6 +47,12 @@ class Confined(unittest.TestCase):
     @unittest.skipUnless(IS_ROOT, "only root has ids to give")
     def test_as_root_of_a_user_namespace_with_many_ids(self):
         self.look("a range of ids", in_range, KEPT)
+
+    @unittest.skipUnless(IS_ROOT, "only root has rights to give")
+    def test_with_the_rights_of_its_service(self):
+        given = re.search(r"^CapabilityBoundingSet=(.*)$", UNIT.read_text(), re.M)[1].lower().replace("cap_", "+").replace(" ", ",")
+        script = f'#!/bin/sh\nexec setpriv --no-new-privs --inh-caps -all --bounding-set -all,{given} KEEPER "$@"\n'
+        self.look("the service", lambda: through(script), KEPT & ~(1 << SYS_ADMIN))
 
 
 if __name__ == "__main__":
