@@ -4,6 +4,7 @@ import sqlite3
 import tempfile
 import time
 import unittest
+from contextlib import closing
 from pathlib import Path
 
 from daemon import Case, Daemon, python
@@ -138,6 +139,11 @@ class Streams(Case):
     def left(self) -> list[dict]:
         return [m for all_ in self.slack.messages.values() for m in all_ if "_stream" in m]
 
+    def known(self) -> bool:
+        with closing(sqlite3.connect(self.folder / "data/sandbook.db")) as db:
+            rows = db.execute("SELECT value FROM kept WHERE platform='slack' AND kind='status'").fetchall()
+        return any(json.loads(value).get("stream") for (value,) in rows)
+
     def test_13_steps_grow_and_go_and_the_answer_is_a_message_of_its_own(self) -> None:
         s = self.slack
         self.run_daemon("slack.streaming=yes")
@@ -174,7 +180,7 @@ class Streams(Case):
         d.end()
         d = self.run_daemon("slack.streaming=yes")
         s.say("U1", "C2", "<@UBOT> " + self.nap(60))
-        s.until(self.left, what="a stream")
+        s.until(lambda: self.left() and self.known(), what="a stream that the program knows of")
         d.kill()
         self.run_daemon("slack.streaming=yes")
         s.until(lambda: not self.left(), what="the stream of the earlier life to be taken away")
