@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from threading import current_thread, main_thread
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
@@ -18,6 +19,7 @@ from .cell import current
 SHELL = "/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh"
 _INTERPRETERS = {"bash": [SHELL], "sh": ["/bin/sh"], "python": [sys.executable], "python3": [sys.executable]}
 _PATIENCE_S = 0.5
+_install = signal.signal  # a cell may put something else there
 
 
 def _stop(child: subprocess.Popen) -> None:
@@ -34,18 +36,34 @@ def _stop(child: subprocess.Popen) -> None:
     child.wait()
 
 
+def _start(children: list[subprocess.Popen], args: list[str], **how) -> None:
+    """No interrupt comes between the fork and the moment that the child is known: it would be nobody's to stop."""
+    late: list[bool] = []
+    alone = current_thread() is main_thread()  # no other is interrupted
+    before = _install(signal.SIGINT, lambda *_: late.append(True)) if alone else None
+    try:
+        children.append(subprocess.Popen(args, **how))
+    finally:
+        if alone:
+            _install(signal.SIGINT, before)
+    if late:
+        raise KeyboardInterrupt
+
+
 def run(args: list[str], source: str | None = None, **streams) -> tuple[int, str, str]:
     """Run to the end, output straight to ours unless a pipe is asked for. -> status, stdout, stderr"""
     sys.stdout.flush()
     sys.stderr.flush()
     stdin = subprocess.DEVNULL if source is None else subprocess.PIPE
-    child = subprocess.Popen(args, stdin=stdin, text=True, errors="replace", process_group=0, **streams)
+    children: list[subprocess.Popen] = []
     try:
-        out, err = child.communicate(source)
+        _start(children, args, stdin=stdin, text=True, errors="replace", process_group=0, **streams)
+        out, err = children[0].communicate(source)
     except BaseException:
-        _stop(child)
+        for child in children:
+            _stop(child)
         raise
-    return child.returncode, out or "", err or ""
+    return children[0].returncode, out or "", err or ""
 
 
 def run_shell(command: str, **streams) -> tuple[int, str, str]:

@@ -138,11 +138,14 @@ class Interrupts(KernelTest):
         self.error("signal.setitimer(signal.ITIMER_REAL, 0.05)\ntime.sleep(100)", "TimeoutError")
 
     def test_a_child_of_an_interrupted_line_is_gone(self):
-        self.session.start("!echo begun; sleep 98761 & sleep 98762")
-        self.session.wait_printed("begun")  # by the shell: an interrupt in the middle of starting it is the keeper's to clean up after
-        self.session.interrupt()
-        self.assertEqual(self.session.finish()["error"]["name"], "KeyboardInterrupt")
-        self.assertEqual(processes("sleep\0009876"), [])
+        for _ in range(4):  # before it is started, while it is, and behind that
+            self.interrupted("!sleep 98761 & sleep 98762")
+            self.assertEqual(processes("sleep\0009876"), [])
+            self.session.start("!echo begun; sleep 98761 & sleep 98762")
+            self.session.wait_printed("begun")
+            self.session.interrupt()
+            self.assertEqual(self.session.finish()["error"]["name"], "KeyboardInterrupt")
+            self.assertEqual(processes("sleep\0009876"), [])
 
     def test_interrupts_raised_by_the_cell_itself_work_more_than_once(self):
         code = (

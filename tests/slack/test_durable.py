@@ -3,6 +3,7 @@ import os
 import random
 import signal
 import sqlite3
+import sys
 import time
 import unittest
 
@@ -88,6 +89,45 @@ class Durable(Case):
         self.run_daemon()
         self.assertEqual(len(self.asked), 22)
         self.each_once()
+
+    FAULTS = (
+        ("chat.postMessage", {"status": 429, "retry_after": 1}), ("chat.postMessage", {"status": 500}), ("chat.postMessage", {"cut": True, "apply": True}),
+        ("chat.postMessage", {"html": True}), ("assistant.threads.setStatus", {"status": 503}), ("agents.sessions.setStatus", {"cut": True}),
+        ("users.info", {"code": "internal_error"}), ("apps.connections.open", {"status": 500}), ("conversations.replies", {"status": 429, "retry_after": 1}),
+    )
+
+    @unittest.skipUnless(os.environ.get("SANDBOOK_SLACK_SOAK"), "a long run: SANDBOOK_SLACK_SOAK=2000 says how many turns")
+    def test_acceptance_d_turns_in_many_threads_with_one_fault_in_a_hundred_of_each_kind(self) -> None:
+        """In real time, not in a day's; links are replaced as often as in one. Nothing is lost, doubled, or kept open."""
+        s, pick, turns = self.slack, random.Random(12), int(os.environ["SANDBOOK_SLACK_SOAK"])
+        d = self.run_daemon("access.waiting=1000")
+        roots: list[tuple[str, str]] = []
+        asked: list[tuple[str, str, int]] = []
+        level = (0, 0)
+        for n in range(turns):
+            for method, how in self.FAULTS:
+                if pick.random() < 0.01:
+                    s.fail(method, **how)
+            if pick.random() < 0.01:
+                pick.choice((s.cut, lambda: s.disconnect("refresh_requested", drop_after=0.3)))()
+            words = "<@UBOT> " + python(f"print('turn {n}', chr(33) * 3)")
+            if len(roots) < 40:
+                roots.append((channel := f"C{1 + n % 3}", root := s.say("U1", channel, words)))
+            else:
+                channel, root = pick.choice(roots)
+                s.say("U1", channel, words, thread=root)
+            asked.append((channel, root, n))
+            if n >= 10:  # so many are under way
+                channel, root, i = asked[n - 10]
+                self.answer(channel, root, f"turn {i} !!!", timeout=180)
+            if n == turns // 2:
+                level = (d.fds(), d.rss_kb())
+        for channel, root, n in asked:
+            self.answer(channel, root, f"turn {n} !!!", timeout=180)
+            self.assertEqual(len(self.answers(channel, root, f"turn {n} !!!")), 1, n)
+        print(f"at half time {level}, at the end {(d.fds(), d.rss_kb())} descriptors and KiB", file=sys.stderr)
+        self.assertLessEqual(d.fds(), level[0] + 8)
+        self.assertLessEqual(d.rss_kb(), level[1] * 1.5)
 
     @unittest.skipUnless(os.environ.get("SANDBOOK_SLACK_LIVES"), "a long run: SANDBOOK_SLACK_LIVES=100 says how many lives")
     def test_acceptance_f_killed_at_random_points(self) -> None:
