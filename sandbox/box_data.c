@@ -59,7 +59,8 @@ static int id_map(const struct stat *owner, uint32_t to)
     pid_t pid = fork();
     if (pid == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-        if (unshare(CLONE_NEWUSER) < 0 || write_all(born[1], "b", 1) < 0)
+        /* rights in a new namespace hide a process from its parent */
+        if (unshare(CLONE_NEWUSER) < 0 || prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 || write_all(born[1], "b", 1) < 0)
             _exit(1);
         for (;;)
             (void)pause();

@@ -11,7 +11,7 @@ import unittest
 from pathlib import Path
 
 from attacks.world import IDENTITIES, IS_ROOT, Attacked, in_range
-from keeper import MIB, UID_BASE
+from keeper import MIB, UID_BASE, wait_until
 
 RANGE = {"Range": in_range} if IS_ROOT else {}
 OWNER = {"User": 65534, "UserNamespace": 65534, "Range": UID_BASE + 200000}
@@ -208,10 +208,12 @@ class Files(Attacked):
         self.assertEqual(self.cell("x, open('sales.csv').read()").result, "(1, 'second')")
 
     def test_a_folder_that_is_no_folder_opens_no_session(self):
+        before = set(self.keeper.descendants())
         with tempfile.NamedTemporaryFile() as f:
             self.keeper.sessions += 1
             self.keeper.send(1, self.keeper.sessions, 0, b"", [f.fileno()])
             self.assertEqual(self.keeper.answer(self.keeper.sessions, 0).verdict, "failed")
+        wait_until(lambda: set(self.keeper.descendants()) <= before, "what was made for it to be gone")
 
 
 for name in (*IDENTITIES, *RANGE):

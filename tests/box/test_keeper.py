@@ -27,6 +27,7 @@ class Confined(unittest.TestCase):
             self.assertEqual(int(s[name], 16) & ~allowed, 0, f"{name} {s[name]}")
         self.assertEqual(int(s["CapAmb"], 16) | int(s["CapInh"], 16), 0)
         # and all that it is for still works
+        self.assertEqual(keeper.report["features"]["files"], "overlay")
         box = keeper.open(memory_bytes=384 * MIB)
         self.assertEqual(box.put("in.txt", b"put").verdict, "ok")
         a = box.cell("open('out.txt', 'w').write(open('in.txt').read() + ' and made')")
