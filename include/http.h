@@ -22,6 +22,8 @@ struct http_request {
     int64_t upload_n;
     bool allow_plain; /* http:// to other than loopback */
     bool own_limits;  /* the caller keeps rate limits: a 429 holds up no other request, and none holds up this one */
+    bool
+        at_most_once; /* by a connection of its own: in one that was kept and turns out to be dead, curl sends it again by itself */
     int tries; /* 0 or 1: once. Retries on ERR_NET, 408, 409, 429, 5xx; waits as Retry-After or doubling from 0.5 s to 8 s */
     int64_t connect_ms; /* 0: 5 s */
     int64_t total_ms;   /* 0: none */

@@ -409,6 +409,7 @@ static struct http_call *call_new(struct http *h, const struct http_request *r, 
         .deadline_ms = r->total_ms > 0 ? loop_now_ms(h->l) + r->total_ms : 0,
         .tries_max = r->tries > 1 ? r->tries : 1,
         .own_limits = r->own_limits,
+        .at_most_once = r->at_most_once,
     };
     c->answer = (struct str)STR_INIT(c->max_bytes);
     h->calls = c;

@@ -102,6 +102,8 @@ static CURLcode set_common(struct http_call *c)
     SET(CURLOPT_XFERINFODATA, c);
     /* With a CAPATH curl reads the whole certificate store anew for each connection: 3 s for 50 of them. */
     SET(CURLOPT_CAPATH, NULL);
+    if (c->at_most_once)
+        SET(CURLOPT_FRESH_CONNECT, 1L);
     if (c->loopback) /* a proxy has its own idea of what is local */
         SET(CURLOPT_PROXY, "");
     return rc;

@@ -198,6 +198,21 @@ static void a_stream_does_not_hear_the_answers_that_are_tried_again(void **state
     end(&f);
 }
 
+static void a_request_that_must_not_come_twice_does_not_in_a_kept_connection(void **state)
+{
+    (void)state;
+    for (int once = 0; once < 2; once++) {
+        struct fixture f;
+        begin(&f);
+        get(&f, "/hello");
+        go(&f, "POST", "/rude", (struct http_request){ .body = "x", .body_n = 1, .at_most_once = once });
+        pump(&f, &f.done_n, 2);
+        assert_int_equal(f.err.kind, ERR_NET);
+        assert_int_equal(f.server.hits, once ? 2 : 3);
+        end(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -212,6 +227,7 @@ int main(void)
         cmocka_unit_test(a_stream_is_handed_on_as_it_comes),
         cmocka_unit_test(a_stream_can_be_stopped_by_its_reader),
         cmocka_unit_test(a_stream_that_was_begun_is_not_tried_again),
+        cmocka_unit_test(a_request_that_must_not_come_twice_does_not_in_a_kept_connection),
         cmocka_unit_test(a_stream_does_not_hear_the_answers_that_are_tried_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

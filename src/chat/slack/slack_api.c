@@ -265,6 +265,7 @@ static void send(struct slack_call *c)
         .body = str_peek(&c->form),
         .body_n = c->form.len,
         .own_limits = true,
+        .at_most_once = c->channel != NULL,
         .connect_ms = CONNECT_MS,
         .total_ms = TOTAL_MS,
         .max_bytes = ANSWER_MAX,
