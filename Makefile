@@ -70,7 +70,9 @@ QUERY_LIBS := $(shell pkg-config --libs $(QUERY_PKGS) 2>/dev/null) -lm
 Q         = $(if $(V),,@printf '  %-4s %s\n' $(1) $@;)
 
 # ---- sources: a folder says where a file belongs; nothing is listed twice -----------------------------------------------------
-lib_src   := $(wildcard src/base/*.c src/io/*.c src/port/*.c src/chat/*.c src/chat/*/*.c src/model/*.c src/box/*.c src/status/*.c src/store/*.c src/tool/*.c src/core/*.c)
+lib_src   := $(filter-out src/cli/%,$(wildcard src/*/*.c src/*/*/*.c src/*/*/*/*.c))
+# Tests see every folder's own headers.
+test_inc  := -Isandbox $(patsubst %/,-I%,$(sort $(dir $(lib_src))))
 main_src  := src/main.c $(wildcard src/cli/*.c)
 base_src  := $(wildcard src/base/*.c)
 keeper_src := $(wildcard sandbox/box*.c)
@@ -170,10 +172,10 @@ build/unit.list: FORCE
 $O/unit/%: $O/tests/unit/%.o $O/libkeeper.a $O/libsandbook.a
 	@mkdir -p $(@D)
 	$(call Q,LD)$(CC) $(LDFLAGS) $(san_ld) -o $@ $^ $(LDLIBS) $(KEEPER_LIBS) $(QUERY_LIBS) -lcmocka
-$O/tests/unit/%.o: override CFLAGS += -Isandbox -Isrc/core -Isrc/model -Isrc/box -Isrc/chat -Isrc/chat/matrix -Isrc/status -Isrc/store -Isrc/tool
+$O/tests/unit/%.o: override CFLAGS += $(test_inc)
 
 # ---- gates -------------------------------------------------------------------------------------------------------------------
-fuzz_c    := -g -O1 -std=c17 $(DEFINES) -Iinclude -Isrc -Isandbox -Isrc/core -Isrc/model -Isrc/box -Isrc/chat -Isrc/chat/matrix -Isrc/store -Isrc/tool -MMD -MP $(lib_c) \
+fuzz_c    := -g -O1 -std=c17 $(DEFINES) -Iinclude -Isrc $(test_inc) -MMD -MP $(lib_c) \
              -fno-sanitize-recover=all
 fuzz_obj  := $(patsubst %.c,build/fuzz/obj/%.o,$(lib_src) $(filter-out sandbox/box.c,$(keeper_src)))
 build/fuzz/obj/%.o: %.c Makefile
@@ -192,7 +194,7 @@ floors:
 lint: floors
 	@tests/lint
 fmt:
-	clang-format -i $(lib_src) $(main_src) src/query.c $(wildcard include/*.h src/*/*.h src/*/*/*.h sandbox/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch])
+	clang-format -i $(lib_src) $(main_src) src/query.c $(wildcard include/*.h src/*/*.h src/*/*/*.h src/*/*/*/*.h sandbox/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch])
 bench: all
 	@.ci/bootstrap bench
 	@tests/bench/run; a=$$?; tests/bench/agent; b=$$?; tests/bench/slack; c=$$?; tests/bench/matrix && exit $$((a | b | c))

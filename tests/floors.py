@@ -48,8 +48,15 @@ def resolve(file: Path, name: str) -> str | None:
     return None
 
 
-def is_adapter(folder: str) -> bool:
-    return any(f"{folder}/".startswith(f"{a}/") for a in ADAPTERS)
+def adapter_of(folder: str) -> str | None:
+    return next((a for a in ADAPTERS if f"{folder}/".startswith(f"{a}/")), None)
+
+
+def is_sibling(folder: str, other: str) -> bool:
+    """Another adapter, or another folder of the same one; what lies above or below is its own."""
+    if not adapter_of(folder) or not adapter_of(other):
+        return False
+    return not f"{folder}/".startswith(f"{other}/") and not f"{other}/".startswith(f"{folder}/")
 
 
 def check_include(file: Path, rel: str, name: str, own: int, floors: dict[str, int]) -> str | None:
@@ -65,7 +72,7 @@ def check_include(file: Path, rel: str, name: str, own: int, floors: dict[str, i
             return f"the keeper may not include {target}"
     elif other > own:
         return f"floor {own} includes {target} of floor {other}"
-    if is_adapter(folder) and is_adapter(theirs) and not f"{folder}/".startswith(f"{theirs}/"):
+    if is_sibling(folder, theirs):
         return f"adapter includes its sibling {target}"
     if own == 4 and target in CORE_MAY_NOT:
         return f"the core may not include {target}"
