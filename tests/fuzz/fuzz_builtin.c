@@ -2,8 +2,8 @@
  * their line, or with a sentence; both valid UTF-8. The first line of the input is the request, the others are
  * columns: a name, a tab, its values. */
 #include <stdint.h>
-#include "builtin_answer.h"
-#include "builtin_code.h"
+#include "builtin/answer.h"
+#include "builtin/code.h"
 #include "json.h"
 #include "prompts.h"
 

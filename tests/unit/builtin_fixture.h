@@ -1,7 +1,7 @@
 /* builtin_fixture.h - the planner's lexicon and a few small profiles for its tests. */
 #ifndef BUILTIN_FIXTURE_H
 #define BUILTIN_FIXTURE_H
-#include "builtin_plan.h"
+#include "builtin/plan.h"
 #include "json.h"
 #include "prompts.h"
 

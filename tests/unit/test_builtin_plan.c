@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 #include "builtin_fixture.h"
-#include "builtin_code.h"
+#include "builtin/code.h"
 
 struct example {
     const char *request;

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "builtin_text.h"
+#include "builtin/text.h"
 
 static void tokens_are_words_numbers_dates_quotes_and_single_chinese_characters(void **state)
 {
