@@ -9,7 +9,7 @@ OWNERS = {
     "curl/curl.h": ["src/io/http*.c", "src/io/ws*.c"],
     "sqlite3.h": ["src/store/db.c", "src/tool/sql_sqlite.c"],
     "libpq-fe.h": ["src/tool/sql_postgres.c"],
-    "openssl/*": ["src/base/digest.c", "src/chat/matrix/crypto_prim.c", "src/io/ws_handshake.c"],
+    "openssl/*": ["src/base/digest.c", "src/chat/matrix/crypto/crypto_prim.c", "src/io/ws_handshake.c"],
     "cjson/cJSON.h": ["src/base/json*.c"],
     "utf8proc.h": ["src/base/utf8.c", "sandbox/unpack.c"],
     "seccomp.h": ["sandbox/box_seccomp*.c", "tests/*"],
@@ -17,7 +17,7 @@ OWNERS = {
     "archive_entry.h": ["sandbox/unpack.c"],
     "png.h": ["sandbox/picture.c"],
     "md4c.h": ["src/chat/markup*.c"],
-    "olm/olm.h": ["src/chat/matrix/olm_*"],
+    "olm/olm.h": ["src/chat/matrix/crypto/olm_*"],
     "wslay/wslay.h": ["src/io/ws*.c"],
     "microhttpd.h": ["src/io/httpd*.c"],
 }

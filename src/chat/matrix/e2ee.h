@@ -1,8 +1,8 @@
 /* e2ee.h - private to the Matrix adapter: what drives crypto.h. Each of its requests goes out as it asks, each answer goes back. */
 #ifndef MATRIX_E2EE_H
 #define MATRIX_E2EE_H
-#include "attach.h"
-#include "crypto.h"
+#include "crypto/attach.h"
+#include "crypto/crypto.h"
 #include "matrix.h"
 
 struct e2ee {
