@@ -8,7 +8,7 @@
 #include "cells_files.h"
 #include "cells_input.h"
 #include "json.h"
-#include "core/state.h"
+#include "core/session/state.h"
 #include "log.h"
 #include "str.h"
 

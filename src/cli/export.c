@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "app.h"
-#include "core/export.h"
+#include "core/export/export.h"
 #include "store.h"
 
 static int write_out(const struct cli_options *o, struct store *s, const char *session)

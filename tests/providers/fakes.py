@@ -466,7 +466,7 @@ class Ollama(Fake):
 
 DIALECTS: dict[str, type[Fake]] = {"chat": Chat, "responses": Responses, "anthropic": Anthropic, "ollama": Ollama}
 SOURCES = ["src/base/*.c", "src/io/loop.c", "src/io/http.c", "src/io/http_*.c", "src/model/sse.c", "src/model/wire*.c", "src/model/openai_*.c", "src/model/anthropic.c", "src/model/ollama.c",
-           "src/model/fence.c", "src/model/provider*.c", "src/core/transcript.c", "tests/providers/talk.c"]
+           "src/model/fence.c", "src/model/provider*.c", "src/core/prompt/transcript.c", "tests/providers/talk.c"]
 
 
 def build_talk() -> Path:
@@ -480,7 +480,7 @@ def build_talk() -> Path:
     flags = subprocess.run(["pkg-config", "--cflags", "--libs", "libcurl", "libcjson", "libutf8proc", "libcrypto"], stdout=subprocess.PIPE, text=True, check=True)
     new = out.with_suffix(".new")
     subprocess.run([shutil.which("cc") or "gcc", "-std=c17", "-D_GNU_SOURCE", "-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
-                    "-Iinclude", "-Isrc/core", "-o", str(new), *map(str, sources), *flags.stdout.split(), "-lm"], cwd=ROOT, check=True)
+                    "-Iinclude", "-Isrc/core/prompt", "-o", str(new), *map(str, sources), *flags.stdout.split(), "-lm"], cwd=ROOT, check=True)
     new.rename(out)
     return out
 

@@ -4,7 +4,7 @@
  * A day begins at 00:00 UTC. Money is counted in millionths of the currency that prices are given in. */
 #ifndef BUDGET_H
 #define BUDGET_H
-#include "agent.h"
+#include "core/agent/agent.h"
 #include "store.h"
 
 struct conf_model;

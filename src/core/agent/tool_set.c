@@ -3,7 +3,7 @@
 #include "call_args.h"
 #include "conf.h"
 #include "json.h"
-#include "tokens.h"
+#include "core/prompt/tokens.h"
 #include "tool_private.h"
 
 enum { SCHEMA_MAX = 1 << 20 };

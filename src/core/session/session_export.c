@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "conf.h"
-#include "export.h"
+#include "core/export/export.h"
 #include "json.h"
 #include "log.h"
 #include "session_private.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 #include "str.h"
-#include "words.h"
+#include "core/words.h"
 
 enum {
     ANSWER_MAX = 16 << 20,

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include "words.h"
+#include "core/words.h"
 
 enum {
     COLLAPSE_MAX = 4 << 20, /* a cell's text before it is cut; the box caps it far below */

@@ -12,14 +12,14 @@
  * command.c answers commands. */
 #ifndef SESSION_PRIVATE_H
 #define SESSION_PRIVATE_H
-#include "agent.h"
+#include "core/agent/agent.h"
 #include "budget.h"
 #include "chat.h"
 #include "loop.h"
 #include "map.h"
-#include "prompt.h"
+#include "core/prompt/prompt.h"
 #include "session.h"
-#include "words.h"
+#include "core/words.h"
 
 struct command;
 struct delivery;

@@ -3,7 +3,7 @@
 #include "conf.h"
 #include "log.h"
 #include "session_private.h"
-#include "tool_table.h"
+#include "core/agent/tool_table.h"
 
 /* ---- chats ---- */
 

@@ -9,7 +9,7 @@
 #include "json.h"
 #include "prompts.h"
 #include "tokens.h"
-#include "words.h"
+#include "core/words.h"
 
 enum { PROMPT_FILE_MAX = 256 << 10 };
 

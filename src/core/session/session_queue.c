@@ -1,6 +1,6 @@
 /* session_queue.c - requests: made, in line, dropped. Each session has a line of its own; who has how many in all of them is counted. */
 #include <string.h>
-#include "call_args.h"
+#include "core/agent/call_args.h"
 #include "log.h"
 #include "session_private.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "export_private.h"
 #include "log.h"
-#include "session_private.h"
+#include "core/session/session_private.h"
 
 enum { TURNS_MAX = 100000, CELL_JSON_MAX = 32 << 20 };
 

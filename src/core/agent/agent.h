@@ -16,8 +16,8 @@
 #include "cell.h"
 #include "model.h"
 #include "sandbox.h"
-#include "tokens.h"
-#include "transcript.h"
+#include "core/prompt/tokens.h"
+#include "core/prompt/transcript.h"
 
 struct agent;
 struct conf;

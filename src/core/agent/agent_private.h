@@ -4,12 +4,12 @@
 #define AGENT_PRIVATE_H
 #include "agent.h"
 #include "call_args.h"
-#include "claims.h"
+#include "core/claims/claims.h"
 #include "loop.h"
-#include "prompt.h"
-#include "talk.h"
-#include "tokens.h"
-#include "words.h"
+#include "core/prompt/prompt.h"
+#include "core/prompt/talk.h"
+#include "core/prompt/tokens.h"
+#include "core/words.h"
 
 enum turn_state { TURN_BUILD, TURN_FIT, TURN_THINK, TURN_WAIT, TURN_RUN, TURN_LAST, TURN_STOP, TURN_DONE, TURN_STATES };
 
