@@ -1,6 +1,6 @@
-/* box_cgroup_find.c - where control groups are: the two text files that say so. See box_cgroup.h. */
+/* box_cgroup_find.c - where control groups are: the two text files that say so. See box_cgroup_find.h. */
+#include "box_cgroup_find.h"
 #include <string.h>
-#include "box_cgroup.h"
 #include "str.h"
 
 /* Is word one of the comma-separated ones? */

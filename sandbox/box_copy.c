@@ -365,7 +365,7 @@ void box_copy_begin(struct box_session *s)
     s->copy_us = box_now_us();
     s->copy_ms = time_mono_ms();
     box_session_enter(s, BOX_ST_COPY, s->copy_ms + COPY_MS);
-    box_cgroups_prime(&s->keeper->cgroups);
+    box_primer_order(&s->keeper->cgroups.primer);
     const struct box_frame ask = { .type = BOX_COPY, .session = s->id };
     box_send_fds(&s->head.link, &ask, NULL, &theirs, 1);
     (void)close(theirs);
@@ -416,7 +416,7 @@ void box_copy_tick(struct box_session *s, int64_t now_ms)
     if (!s->coming || s->coming->reported == 0) {
         if (now_ms >= s->due_ms)
             late(s);
-    } else if (now_ms < s->copy_ms + PRIMED_MS && !box_cgroups_is_primed(&s->keeper->cgroups)) {
+    } else if (now_ms < s->copy_ms + PRIMED_MS && !box_primer_is_done(&s->keeper->cgroups.primer)) {
         s->due_ms = now_ms + 1;
     } else {
         s->due_ms = s->copy_ms + COPY_MS;
@@ -433,7 +433,7 @@ void box_copy_wake(struct box_copy *c, const int theirs[3], bool tell)
     const struct box_frame head = { .type = BOX_WAKE, .session = c->session->id, .len = (uint32_t)strlen(text) };
     c->awake++;
     box_group_hold(&c->session->group, c->number, false);
-    box_cgroups_prime(&c->session->keeper->cgroups);
+    box_primer_order(&c->session->keeper->cgroups.primer);
     box_send_fds(&c->link, &head, text, theirs, 3);
 }
 

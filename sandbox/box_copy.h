@@ -21,7 +21,7 @@ struct box_copy {
     bool pinned;      /* goes after all that are not */
     uint32_t awake;   /* heads that it was asked for and is not done with; 0: it sleeps */
     pid_t pid, inner; /* on the host; in the box. 0: has not reported yet */
-    pid_t reported;   /* waits to go to its group, which is to be quick (box_cgroups_prime) */
+    pid_t reported;   /* waits to go to its group, which is to be quick (box_primer.h) */
     int pidfd;
     struct box_link link;
     struct box_source *src, *end_src;

@@ -101,7 +101,7 @@ void box_head_enter(struct box_session *s)
     if (!empty && waited_ms >= EMPTY_MS) {
         log_warn("box_run_stays", KV_I("session", s->id));
         box_session_sweep(s); /* and then once more */
-    } else if (!empty || (waited_ms < PRIMED_MS && !box_cgroups_is_primed(&s->keeper->cgroups))) {
+    } else if (!empty || (waited_ms < PRIMED_MS && !box_primer_is_done(&s->keeper->cgroups.primer))) {
         s->due_ms = time_mono_ms() + ENTER_STEP_MS;
     } else {
         s->hurried = false;

@@ -2,7 +2,7 @@
 #ifndef BOX_LIMIT_H
 #define BOX_LIMIT_H
 #include <sys/types.h>
-#include "box_cgroup.h"
+#include "box_group.h"
 #include "err.h"
 
 /* The kernel's own word that every lock is shut: no capability, no_new_privs, a seccomp filter. ERR_SANDBOX names what is open. */

@@ -108,7 +108,7 @@ int64_t box_pool_tick(struct box_keeper *k, int64_t now_ms, bool quiet)
     if (now_ms < due)
         return due;
     if (now_ms > p->primed_ms + 2 * (int64_t)PRIME_MS) {
-        box_cgroups_prime(&k->cgroups);
+        box_primer_order(&k->cgroups.primer);
         p->primed_ms = now_ms;
     }
     if (now_ms < p->primed_ms + PRIME_MS)

@@ -11,10 +11,11 @@
  * stay in every case. Where the kernel ends a group by itself there is a shorter way: WAKE, while what was there dies. Going back
  * is the same on purpose. The answer goes out when the new head is there, since only then it is known what is left of the
  * variables. What takes longer than that and nobody has to wait for is ENTER's: the last of its predecessors' processes has to be
- * gone, and moving it to be quick (box_cgroups_prime). No request begins before. */
+ * gone, and moving it to be quick (box_primer.h). No request begins before. */
 #ifndef BOX_SESSION_H
 #define BOX_SESSION_H
 #include "box_collect.h"
+#include "box_group.h"
 #include "box_keeper.h"
 #include "json.h"
 
@@ -157,7 +158,22 @@ struct box_session {
     struct box_check *check; /* its outputs and verdicts go there, not to the daemon; borrowed */
 };
 
-/* ---- life (box_session.c) ---- */
+/* ---- states, and what is common to all (box_session.c) ---- */
+struct box_session *box_session_find(const struct box_keeper *k, uint32_t id);
+struct box_session *box_session_of_serial(const struct box_keeper *k, uint32_t serial);
+/* The only writer of the state. */
+void box_session_enter(struct box_session *s, enum box_state state, int64_t due_ms);
+/* May that state follow the present one? */
+bool box_session_may(const struct box_session *s, enum box_state state);
+void box_session_tick(struct box_session *s, int64_t now_ms);
+/* Reading of this session's pipes and head stops or goes on. */
+void box_session_stall(struct box_session *s, bool stalled);
+/* The box can't go on: whoever waits is told, and it is taken down. */
+void box_session_give_up(struct box_session *s, const char *why);
+/* A cell may have closed its folder to everybody: it is opened to its owner again. */
+void box_session_mend_folder(const struct box_session *s);
+
+/* ---- a box is made (box_open.c) ---- */
 /* Makes one, which answers (as to BOX_OPEN) when its head is ready, or why it will never be. NULL: it failed at once, and the
  * caller has to answer. limits is an object or NULL. take_files_fd: the folder that /mnt/data begins with, or -1. */
 struct box_session *box_session_open(struct box_keeper *k, uint32_t id, const struct json *limits, int take_files_fd,
@@ -169,11 +185,10 @@ struct box_terms box_terms_from(const struct json *limits);
 void box_session_hand_out(struct box_session *s, uint32_t id, int take_files_fd);
 /* Its head is ready: BOX_OPEN is answered, if that waits. */
 void box_session_opened(struct box_session *s);
-void box_session_close(struct box_session *s);
-/* At the keeper's end: kill, wait, remove, say nothing. */
-void box_session_abandon(struct box_session *s);
-struct box_session *box_session_find(const struct box_keeper *k, uint32_t id);
-struct box_session *box_session_of_serial(const struct box_keeper *k, uint32_t serial);
+/* Mounts /mnt/data anew over that folder, for a box in which nothing runs. -1: it could not be. */
+must_check int box_session_mount(struct box_session *s, int files_fd, struct err *e);
+
+/* ---- its head ends (box_end.c) ---- */
 /* A message of a zygote's about the head of that generation. */
 void box_session_zygote(struct box_session *s, const struct box_frame *head, int32_t value);
 /* One can be asked, for a session that waits for that. */
@@ -183,13 +198,9 @@ void box_session_zygote_gone(struct box_session *s, uint32_t number);
 /* Is its head the process of that number in the base? How such a one ended that had lost its zygote. */
 bool box_session_is_child(const struct box_session *s, pid_t outer);
 void box_session_orphaned(struct box_session *s, int status);
-void box_session_tick(struct box_session *s, int64_t now_ms);
-/* Reading of this session's pipes and head stops or goes on. */
-void box_session_stall(struct box_session *s, bool stalled);
-/* The only writer of the state. */
-void box_session_enter(struct box_session *s, enum box_state state, int64_t due_ms);
-/* Mounts /mnt/data anew over that folder, for a box in which nothing runs. -1: it could not be. */
-must_check int box_session_mount(struct box_session *s, int files_fd, struct err *e);
+/* Init says how a head ended that came from a copy (BOX_EXIT); that nothing is left of what it was to kill (BOX_SWEPT). */
+void box_session_init_exit(struct box_session *s, const struct box_msg *msg);
+void box_session_swept(struct box_session *s);
 /* Kill all but init and copies; then a verdict and another head. */
 void box_session_sweep(struct box_session *s);
 /* The same for a head that ended or has to: the short way where there is one. After a SIGKILL, which often is want of memory, there is
@@ -198,8 +209,17 @@ void box_session_end_run(struct box_session *s);
 /* The short way: copy becomes the head. */
 bool box_session_can_hurry(const struct box_session *s);
 void box_session_hurry(struct box_session *s, struct box_copy *copy);
-/* The box can't go on: whoever waits is told, and it is taken down. */
-void box_session_give_up(struct box_session *s, const char *why);
+
+/* ---- the box goes (box_close.c) ---- */
+void box_session_close(struct box_session *s);
+/* At the keeper's end: kill, wait, remove, say nothing. */
+void box_session_abandon(struct box_session *s);
+/* Its init has ended, and with it all that ran in it. */
+void box_session_init_ended(struct box_session *s);
+/* CLOSE: is all of it gone now? */
+void box_session_close_tick(struct box_session *s);
+/* Of a session in which nothing runs and whose group is gone. */
+void box_session_free(struct box_session *s);
 
 /* ---- the head (box_head.c) ---- */
 void box_head_close(struct box_session *s);
@@ -259,7 +279,5 @@ bool box_answer_files_changed(const struct box_session *s);
 void box_answer_files(struct box_session *s, bool send);
 /* Where that is looked for, and opened. */
 int box_files_fd(const struct box_session *s);
-/* A cell may have closed its folder to everybody: it is opened to its owner again. */
-void box_session_mend_folder(const struct box_session *s);
 int64_t box_now_us(void);
 #endif

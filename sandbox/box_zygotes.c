@@ -228,7 +228,7 @@ void box_zygotes_ask(struct box_session *s, const int theirs[3])
     const struct box_frame head = {
         .type = BOX_FORK, .session = s->serial, .request = s->head.generation, .len = sizeof how
     };
-    box_cgroups_prime(&s->keeper->cgroups);
+    box_primer_order(&s->keeper->cgroups.primer);
     z->forks++;
     s->head.zygote = z->number;
     box_send_fds(&z->channel, &head, &how, fds, BOX_FORK_FDS);

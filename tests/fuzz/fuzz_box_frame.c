@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "box_cgroup.h"
+#include "box_cgroup_find.h"
 #include "box_collect.h"
 #include "box_frame.h"
 #include "loop.h"

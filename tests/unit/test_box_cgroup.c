@@ -13,6 +13,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "box_cgroup.h"
+#include "box_cgroup_find.h"
+#include "box_group.h"
 #include "box_limit.h"
 #include "str.h"
 
