@@ -84,4 +84,6 @@ void picture_size(int fd, int *width, int *height);
 
 struct artifact *artifacts_add(struct artifacts *a); /* zeroed; valid until the next add */
 void artifacts_clear(struct artifacts *a);
+/* .cache/x, __pycache__/y, .hidden: what programs make for themselves, below /mnt/data. Not handed over to people. */
+bool artifact_is_hidden(const char *name);
 #endif

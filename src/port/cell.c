@@ -213,6 +213,16 @@ struct json *cell_to_json(const struct cell *c, const char *code)
     return o;
 }
 
+bool artifact_is_hidden(const char *name)
+{
+    for (const char *part = name; part; part = strchr(part, '/')) {
+        part += *part == '/';
+        if (*part == '.' || strncmp(part, "__pycache__", 11) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* ---- pictures ---- */
 
 enum { PNG_HEAD = 24, PICTURE_SIDE_MAX = 8192 };

@@ -24,7 +24,8 @@ enum {
 
 /* ---- sizes ---- */
 
-int64_t agent_window(const struct agent *a)
+/* What may be sent, as the model counts. */
+static int64_t window_of(const struct agent *a)
 {
     const int64_t held = a->in.scale ? a->in.scale->window : 0;
     const int64_t window = held && held < a->in.section->context_tokens ? held : a->in.section->context_tokens;
@@ -270,7 +271,7 @@ static bool has_no_window(const struct agent *a)
 
 void agent_fit_now(struct agent *a)
 {
-    a->fit_to = a->overflowed ? a->fit_to : agent_window(a);
+    a->fit_to = a->overflowed ? a->fit_to : window_of(a);
     if (has_no_window(a) || !is_over(a, FULL_PART))
         return;
     (void)shrink(a);
@@ -279,7 +280,7 @@ void agent_fit_now(struct agent *a)
 
 void agent_fit(struct agent *a, void (*next)(struct agent *a))
 {
-    a->fit_to = a->overflowed ? a->fit_to : agent_window(a);
+    a->fit_to = a->overflowed ? a->fit_to : window_of(a);
     if (has_no_window(a) || !is_over(a, FULL_PART)) {
         next(a);
         return;
@@ -309,7 +310,7 @@ bool agent_fit_again(struct agent *a)
     if (a->overflowed)
         return false;
     a->overflowed = true;
-    const int64_t sent = tokens_scaled(a->in.scale, a->asked_tokens), window = agent_window(a);
+    const int64_t sent = tokens_scaled(a->in.scale, a->asked_tokens), window = window_of(a);
     a->fit_to = (sent < window ? sent : window) * 9 / 10;
     log_warn("talk_too_long", KV_S("turn", a->in.seed), KV_I("tokens", sent), KV_I("window", window));
     return true;

@@ -116,7 +116,6 @@ void agent_fit_now(struct agent *a);                            /* with what can
 void agent_fit_late(struct agent *a);                           /* the turn's time is over meanwhile */
 bool agent_fit_again(struct agent *a);       /* it was too long all the same; false: for the second time */
 int64_t agent_tokens(const struct agent *a); /* estimate of the next ask */
-int64_t agent_window(const struct agent *a); /* what may be sent, as the model counts */
 
 /* agent_think.c */
 void agent_count(struct agent *a, const struct model_usage *u); /* an answer came: what it cost, what it teaches */
@@ -143,6 +142,7 @@ void agent_plan(struct agent *a, struct model_answer *answer); /* reads the call
 void agent_run(struct agent *a);                               /* from the plan's next call on */
 void agent_plan_code(struct agent *a, const char *id, const char *code);
 void agent_plan_clear(struct agent *a);
+int repeated_add(struct repeated *r, const char *what); /* how often it came in a row, this time included */
 /* agent_tool.c */
 const struct json *agent_tools(const struct agent *a); /* as models are told of them */
 int64_t agent_tools_tokens(const struct agent *a);
@@ -150,5 +150,4 @@ bool agent_run_tool(struct agent *a);    /* the plan's next call; false: it goes
 bool agent_tool_cancel(struct agent *a); /* false: no service was asked */
 bool agent_tool_late(struct agent *a);   /* the same at the deadline, with the last word to follow */
 void agent_tool_clear(struct agent *a);
-int repeated_add(struct repeated *r, const char *what); /* how often it came in a row, this time included */
 #endif

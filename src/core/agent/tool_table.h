@@ -34,6 +34,11 @@ struct tool {
     bool (*run)(struct str *out, const struct json *args, const struct tool_context *c);
 };
 
+/* The arguments as an object, printed (caller frees); NULL: they are none. Blank text counts as {}. */
+char *tool_args(const char *args);
+/* TOOL_HARMLESS: its handler with these arguments. False: it did not work, and out says why. */
+bool tool_run(struct str *out, const struct tool *t, const char *args, const struct tool_context *c);
+
 /* ---- the services: tool_set.c ---- */
 
 struct tool_set;
@@ -65,8 +70,4 @@ must_check int tool_set_target(struct tool_target *out, const struct tool_set *s
 /* The value fits that JSON schema: types, required, enum, ranges, no members but the named ones. ERR_DATA says in words for the model what
  * does not. What a schema says beyond that is the service's to check. */
 must_check int tool_schema_check(const struct json *schema, const struct json *value, struct err *e);
-
-/* The arguments as an object, printed (caller frees); NULL: they are none. Blank text counts as {}. */
-char *tool_args(const char *args);
-bool tool_run(struct str *out, const struct tool *t, const char *args, const struct tool_context *c);
 #endif

@@ -3,8 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 #include "export_private.h"
-#include "log.h"
-#include "core/session/session_private.h"
 
 enum { TURNS_MAX = 100000, CELL_JSON_MAX = 32 << 20 };
 
@@ -125,7 +123,7 @@ static int put_made(const struct export_book *b, const struct export_sink *to, s
 {
     for (size_t i = 0; i < b->row_n; i++) {
         const struct file_row *f = &b->rows[i];
-        bool newest = f->cell > 0 && !f->gone && !session_is_private(f->name);
+        bool newest = f->cell > 0 && !f->gone && !artifact_is_hidden(f->name);
         for (size_t k = i + 1; k < b->row_n; k++)
             newest = newest && strcmp(b->rows[k].name, f->name) != 0;
         if (!newest || access(f->path, R_OK) < 0)

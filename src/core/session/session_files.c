@@ -6,16 +6,6 @@
 #include "log.h"
 #include "session_private.h"
 
-bool session_is_private(const char *name)
-{
-    for (const char *part = name; part; part = strchr(part, '/')) {
-        part += *part == '/';
-        if (*part == '.' || strncmp(part, "__pycache__", 11) == 0)
-            return true;
-    }
-    return false;
-}
-
 static bool was_sent(const struct session *s, const char *name)
 {
     for (size_t i = 0; i < s->staging.n; i++)
@@ -70,7 +60,7 @@ void session_keep_files(struct session *s, struct cell *c)
         if (store_file_gone(s->hub->parts.store, s->row.id, c->gone[i], c->number, &e) < 0)
             log_warn("file_not_gone", KV_S("session", s->row.id), KV_I("cell", c->number), KV_E(&e));
     for (size_t i = 0; i < c->files.n; i++)
-        if (!session_is_private(c->files.at[i].name))
+        if (!artifact_is_hidden(c->files.at[i].name))
             keep_one(s, c, &c->files.at[i]);
 }
 

@@ -1,15 +1,18 @@
-/* session_private.h - the parts of the hub, in the order of a message's way:
+/* session_private.h - the parts of the hub.
  *
- *   session.c        the hub: chats, models, when all is done     session_edit.c     an answered question is taken back
- *   session_map.c    which conversations are in memory            session_report.c   what came of a turn
- *   session_in.c     what people do: the gate                     session_out.c      answers until a platform has them
- *   session_queue.c  what waits                                   session_status.c   the line that tells how it goes
- *   session_turn.c   the one turn that runs                       session_unkept.c   what a full disk cannot take
- *   session_stage.c  files into the box                           session_resume.c   what the last life left
- *   session_keep.c   variables that outlive their box             session_forget.c   what goes for good
- *   session_pin.c    states that somebody may want again
+ *   A message's way                                        Beside it
+ *   session_in.c       what people do: the gate            session.c         the hub: chats, models, when all is done
+ *   session_queue.c    what waits                          session_map.c     which conversations are in memory
+ *   session_turn.c     the one turn that runs              session_edit.c    an answered question is taken back
+ *   session_stage.c    files into the box                  session_unkept.c  what a full disk cannot take
+ *   session_keep.c     variables that outlive their box    session_resume.c  what the last life left
+ *   session_history.c  earlier turns, for the model        session_forget.c  what goes for good
+ *   session_front.c    the box as an agent sees it         session_pin.c     states that somebody may want again
+ *   session_files.c    what cells make of the files        session_budget.c  what may be spent, and what was
+ *   session_report.c   what came of a turn                 session_status.c  the line that tells how it goes
+ *   session_out.c      answers until a platform has them   session_export.c  the conversation as a notebook
  *
- * command.c answers commands. */
+ * command.c answers commands. state.c, access.c and budget.c know no session. */
 #ifndef SESSION_PRIVATE_H
 #define SESSION_PRIVATE_H
 #include "core/agent/agent.h"
@@ -197,7 +200,8 @@ void sessions_free(struct session_hub *h);
 struct hub_model *session_hub_model(struct session_hub *h, const struct conf_model *section,
                                     struct err *e); /* NULL: e */
 const struct conf_model *session_model(const struct session *s);
-void session_hub_settle(struct session_hub *h); /* something ended: perhaps all has */
+void session_hub_settle(struct session_hub *h);             /* something ended: perhaps all has */
+bool session_next_model(void *ud, struct agent_model *out); /* agent_events.next_model */
 
 /* session_in.c */
 int session_take_event(struct hub_chat *c, const struct chat_event *ev);
@@ -237,6 +241,7 @@ void turns_bury(void *hub);
 void session_defer_cancel(struct session *s);
 void session_close_box(struct session *s);
 int session_open_box(struct session *s, struct err *e);
+void errand_done(struct session *s); /* the next may begin */
 
 /* session_keep.c */
 bool session_cell_lives(const struct cell *c); /* it ran to its end: what it did to the variables counts */
@@ -280,7 +285,6 @@ void session_cell_text(void *ud, int number, char **out);                       
 
 /* session_budget.c */
 enum agent_spending session_may_spend(void *ud, int64_t in_tokens);                        /* agent_events.may_spend */
-bool session_next_model(void *ud, struct agent_model *out);                                /* agent_events.next_model */
 void session_spent(void *ud, const struct model_usage *u);                                 /* agent_events.spent */
 bool session_budget_over(struct session *s, const char *person, enum budget_scope *scope); /* nothing may begin */
 void session_tell_near(struct session *s); /* the running turn passed 80 per cent of something: said */
@@ -313,13 +317,13 @@ void session_amend(struct session *s); /* the answer that this turn replaced: it
 /* session_files.c */
 /* What a cell made, changed and removed becomes durable, and it is noted what could not be. */
 void session_keep_files(struct session *s, struct cell *c);
+/* The files that were asked for with a branch are there, if there were any: the session is on a line of its own. */
+void session_branched(struct session *s, int cell);
+
+/* session_pin.c */
 /* Before the first cell of a turn counts: the state that it began with is kept in the box, and the oldest such one is let go. */
 void session_pin(struct session *s);
 void session_pins_forget(struct session *s); /* the box is a new one */
-/* The files that were asked for with a branch are there, if there were any: the session is on a line of its own. */
-void session_branched(struct session *s, int cell);
-/* .cache/x, __pycache__/y, .hidden: made by programs for themselves. */
-bool session_is_private(const char *name);
 
 /* session_report.c */
 struct turn_result {
@@ -374,5 +378,4 @@ bool command_waits(const struct command *c); /* for its turn in the queue */
 void command_run(const struct command *c, struct request *r,
                  const char *arg);                               /* answers at once; r stays the caller's */
 void command_errand(const struct command *c, struct request *r); /* its turn has come; ends in errand_done */
-void errand_done(struct session *s);                             /* session_turn.c */
 #endif

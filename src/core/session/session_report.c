@@ -98,7 +98,7 @@ static void collect(struct turn_result *r, struct session *s, const struct agent
         for (size_t k = 0; k < c->figures.n; k++)
             add_copy(&r->figures, &c->figures.at[k]);
         for (size_t k = 0; k < c->files.n; k++)
-            if (!c->files.at[k].shown && !session_is_private(c->files.at[k].name) &&
+            if (!c->files.at[k].shown && !artifact_is_hidden(c->files.at[k].name) &&
                 !session_was_uploaded(s, c->files.at[k].name, c->files.at[k].bytes))
                 add_file(&r->files, &c->files.at[k]);
     }
