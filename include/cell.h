@@ -25,8 +25,8 @@ struct artifact {
     int width, height;     /* figures only, pixels */
     char *title, *summary; /* figures only; may be NULL. summary: what is drawn, in words, for a model without eyes */
     bool shown;            /* files only: a picture that the code saved of a figure which is among the figures anyway */
-    char
-        *box_name; /* files only: its path below /mnt/data where that is not name, which is fit for people; else NULL */
+    /* Files only: the path below /mnt/data as it is, where name was made fit for people; else NULL. */
+    char *box_name;
 };
 
 struct artifacts {

@@ -22,8 +22,8 @@ struct http_request {
     int64_t upload_n;
     bool allow_plain; /* http:// to other than loopback */
     bool own_limits;  /* the caller keeps rate limits: a 429 holds up no other request, and none holds up this one */
-    bool
-        at_most_once; /* by a connection of its own: in one that was kept and turns out to be dead, curl sends it again by itself */
+    /* By a connection of its own: one that was kept may turn out to be dead, and then curl sends the request again by itself. */
+    bool at_most_once;
     int tries; /* 0 or 1: once. Retries on ERR_NET, 408, 409, 429, 5xx; waits as Retry-After or doubling from 0.5 s to 8 s */
     int64_t connect_ms; /* 0: 5 s */
     int64_t total_ms;   /* 0: none */
@@ -49,8 +49,8 @@ must_check int http_new(struct http **out, struct loop *l, struct err *e);
 void http_free(struct http *h); /* cancels what runs; fine inside a callback; NULL is fine */
 must_check int http_start(struct http_call **out, struct http *h, const struct http_request *r,
                           const struct http_events *ev, void *ud, struct err *e);
-void http_cancel(
-    struct http_call *c); /* no callback after this returns; fine inside body(); NULL is fine; never after done */
+/* No callback after this returns; fine inside body(); NULL is fine; never after done. */
+void http_cancel(struct http_call *c);
 /* A response header of a finished call, only inside done(): NULL when absent. Name without colon, any case. */
 const char *http_header(const struct http_answer *a, const char *name);
 /* How long the host wants to be left alone, from retry-after-ms or retry-after (seconds, or a date), only inside done(); 0: it says nothing. */

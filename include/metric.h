@@ -41,8 +41,8 @@ enum metric {
 
 /* label: NULL or "" where the table names none. */
 void metric_count(enum metric m, const char *label, int64_t n); /* a COUNTER: so many more */
-void metric_took_ms(enum metric m, const char *label,
-                    int64_t ms); /* a SUMMARY: once more, and so long; below 0 counts as 0 */
+/* A SUMMARY: once more, and so long; below 0 counts as 0. */
+void metric_took_ms(enum metric m, const char *label, int64_t ms);
 void metric_set(enum metric m, const char *label, int64_t value); /* a GAUGE; SECONDS: in microseconds */
 int64_t metric_value(enum metric m, const char *label);           /* SUMMARY: how often; 0: never seen */
 void metric_print(struct str *out);                               /* Prometheus' text format, version 0.0.4 */

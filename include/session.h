@@ -29,8 +29,8 @@ struct turn_report {
     const char *receipt;
     const struct artifact *figures, *files; /* in order; paths on the host */
     size_t figure_n, file_n;
-    const struct json
-        *facts; /* the object that `ask --json` prints: status answer cells figures files receipt usage steps took_ms */
+    /* The object that `ask --json` prints: status answer cells figures files receipt usage steps took_ms. */
+    const struct json *facts;
 };
 
 /* What the command line may want to know. Each may be NULL. */

@@ -1,7 +1,7 @@
 /* store.h - everything durable: SQLite in data_dir/sandbook.db (WAL), big bytes as files beside it. Floor 2; src/store/.
  *
  * One writer. A call is one transaction and durable when it returns 0, unless it says otherwise. Ids that the store makes are
- * 16 hex digits. Strings handed out are owned by the struct that holds them (x_clear) . Every failure is ERR_STORE;
+ * 16 hex digits. Strings handed out are owned by the struct that holds them (x_clear). Every failure is ERR_STORE;
  * "no space left" is named as such.
  *
  *   data_dir/sandbook.db             inbox outbox sessions turns cells files checkpoints usage
@@ -67,13 +67,13 @@ void session_row_clear(struct session_row *r);
 /* The one of (platform, room, thread), made when absent. Also makes its folders. */
 must_check int store_session_get(struct store *s, const char *platform, const char *room, const char *thread,
                                  struct session_row *out, bool *made, struct err *e);
-must_check int store_session_find(struct store *s, const char *id, struct session_row *out,
-                                  struct err *e); /* ERR_DATA: none */
+/* ERR_DATA: none. */
+must_check int store_session_find(struct store *s, const char *id, struct session_row *out, struct err *e);
 /* The one whose question that message is: it waits, runs, or was answered. out->platform NULL: there is none. */
 must_check int store_session_asked(struct store *s, const char *platform, const char *event_id, struct session_row *out,
                                    struct err *e);
-must_check int store_session_model(struct store *s, const char *id, const char *model,
-                                   struct err *e); /* NULL: the default */
+/* model NULL: the default. */
+must_check int store_session_model(struct store *s, const char *id, const char *model, struct err *e);
 /* Its variables are those after that cell now. */
 must_check int store_session_base(struct store *s, const char *id, int cell, struct err *e);
 /* data_dir/sessions/<id>/out, open as O_PATH|O_DIRECTORY (caller closes) and as text (caller frees). */
@@ -120,8 +120,8 @@ must_check int store_file_add(struct store *s, const char *session, const struct
 must_check int store_file_profile(struct store *s, int64_t file, const char *profile_json, struct err *e);
 struct file_made {
     const char *name; /* path below /mnt/data */
-    const char
-        *path; /* where it lies, whole and synced; it is linked where possible, and must not be written to again */
+    /* Where it lies, whole and synced; it is linked where possible, and must not be written to again. */
+    const char *path;
     int cell;
     int64_t max_total;
 };
@@ -157,9 +157,9 @@ void store_files_unlay(struct store *s, const char *session);
 /* ---- turns and cells: the notebook ---- */
 struct turn_row {
     int64_t id, seq;
-    char *request, *answer, *messages,
-        *receipt; /* messages: JSON array, the turn's transcript; answer NULL while it runs */
-    char *status; /* running, answered, failed, refused, cancelled, interrupted */
+    char *request, *answer, *receipt; /* answer NULL while it runs */
+    char *messages;                   /* JSON array, the turn's transcript */
+    char *status;                     /* running, answered, failed, refused, cancelled, interrupted */
 };
 void turn_row_clear(struct turn_row *r);
 must_check int store_turn_begin(struct store *s, const char *session, int64_t seq, const char *request, int64_t *turn,
@@ -184,8 +184,8 @@ struct notes_row {
     int64_t noted, shortened;
 };
 void notes_row_clear(struct notes_row *r);
-must_check int store_notes(struct store *s, const char *session, struct notes_row *out,
-                           struct err *e); /* none: zeroes */
+/* Zeroes when there are none. */
+must_check int store_notes(struct store *s, const char *session, struct notes_row *out, struct err *e);
 must_check int store_notes_set(struct store *s, const char *session, const struct notes_row *r, struct err *e);
 
 /* One cell of a session as JSON text (cell_to_json with code), *out NULL: there is none; the caller frees. */
@@ -231,15 +231,15 @@ must_check int store_checkpoint_newest(struct store *s, const char *session, int
 struct checkpoint_source;
 must_check int store_checkpoint_open(struct checkpoint_source **out, struct store *s, const char *session, int64_t id,
                                      const char *image, struct err *e);
-must_check int store_checkpoint_verify(struct checkpoint_source *c,
-                                       struct err *e); /* 1: not done yet; 0: it is right */
+/* One step. 1: not done yet; 0: it is right. */
+must_check int store_checkpoint_verify(struct checkpoint_source *c, struct err *e);
 struct checkpoint_state {
     int fd; /* borrowed; open for reading only */
     int64_t from, bytes;
     int cell;
 };
-struct checkpoint_state store_checkpoint_state(
-    const struct checkpoint_source *c);                   /* aborts before it was found right */
+/* Aborts before it was found right. */
+struct checkpoint_state store_checkpoint_state(const struct checkpoint_source *c);
 void store_checkpoint_close(struct checkpoint_source *c); /* NULL is fine */
 
 must_check int store_checkpoints_forget(struct store *s, const char *session, struct err *e); /* all of a session's */
@@ -258,9 +258,9 @@ must_check int store_journal(struct store *s, const char *session, int at, struc
 /* ---- outbox: what must be said, exactly once ---- */
 struct outbox_item {
     int64_t id, turn; /* turn 0: none */
-    char *platform, *txn, *session, *room, *thread, *reply_to, *markdown, *receipt, *figures,
-        *files;   /* figures, files: JSON arrays of artifacts */
-    char *amends; /* the txn of an earlier answer whose text this replaces; NULL: it stands for itself */
+    char *platform, *txn, *session, *room, *thread, *reply_to, *markdown, *receipt;
+    char *figures, *files; /* JSON arrays of artifacts */
+    char *amends;          /* the txn of an earlier answer whose text this replaces; NULL: it stands for itself */
     int tries;
 };
 void outbox_item_clear(struct outbox_item *o);
@@ -268,8 +268,8 @@ void outbox_item_copy(struct outbox_item *to, const struct outbox_item *from); /
 /* In one transaction: the turn ends with its answer, its inbox item is DONE, the answer is in the outbox (unless it is there already). */
 must_check int store_turn_end(struct store *s, const struct turn_row *t, const struct outbox_item *o,
                               int64_t *outbox_id, struct err *e);
-must_check int store_outbox_add(struct store *s, const struct outbox_item *o, int64_t *id,
-                                struct err *e); /* same txn: no second row */
+/* The same txn again makes no second row: *id is the old one. */
+must_check int store_outbox_add(struct store *s, const struct outbox_item *o, int64_t *id, struct err *e);
 /* The newest answer to that message. */
 struct answered {
     int64_t turn;        /* 0: it has none; the rest is zero too */
@@ -280,15 +280,15 @@ void answered_clear(struct answered *a);
 must_check int store_answer_to(struct store *s, const char *platform, const char *event_id, struct answered *out,
                                struct err *e);
 must_check int store_outbox_sent(struct store *s, int64_t id, struct err *e);
-must_check int store_outbox_open(struct store *s, struct outbox_item **out, size_t *n,
-                                 struct err *e); /* unsent, oldest first */
+/* Unsent, oldest first; the caller clears each and frees the array. */
+must_check int store_outbox_open(struct store *s, struct outbox_item **out, size_t *n, struct err *e);
 
 /* ---- what a chat adapter keeps for itself: bytes by (platform, kind, key), e.g. a sync position or a key's state ---- */
 struct kept {
     const char *platform, *kind, *key; /* key "" where a kind has one row */
 };
-must_check int store_keep(struct store *s, const struct kept *k, const void *value, size_t n,
-                          struct err *e); /* replaces */
+/* Replaces what was there. */
+must_check int store_keep(struct store *s, const struct kept *k, const void *value, size_t n, struct err *e);
 /* A copy with a NUL behind it; the caller frees (and wipes, when it is secret). *out NULL: there is none. */
 must_check int store_kept(struct store *s, const struct kept *k, char **out, size_t *n, struct err *e);
 /* key NULL: all of the kind. What is not there is no error. */

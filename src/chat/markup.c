@@ -105,22 +105,12 @@ struct markup *markup_dup(const struct markup *m)
     return d;
 }
 
-static struct markup *one_block(enum markup_kind kind, const char *text)
+struct markup *markup_of_text(const char *text)
 {
-    struct markup *doc = markup_new(MARKUP_DOC), *block = markup_new(kind);
+    struct markup *doc = markup_new(MARKUP_DOC), *block = markup_new(MARKUP_PARAGRAPH);
     markup_add_run(block, text, strlen(text), 0, NULL);
     markup_append(doc, block);
     return doc;
-}
-
-struct markup *markup_of_text(const char *text)
-{
-    return one_block(MARKUP_PARAGRAPH, text);
-}
-
-struct markup *markup_of_code(const char *text)
-{
-    return one_block(MARKUP_CODE, text);
 }
 
 /* ---- blocks ---- */

@@ -58,9 +58,8 @@ static inline void markup_freep(struct markup **m)
     markup_free(*m);
 }
 struct markup *markup_dup(const struct markup *m);
-/* A new document of one paragraph, or of one block of code. */
+/* A new document of one paragraph: the text as it is, whatever marks are in it. */
 struct markup *markup_of_text(const char *text);
-struct markup *markup_of_code(const char *text);
 /* Behind the last block of m. */
 void markup_append(struct markup *m, struct markup *take_block);
 

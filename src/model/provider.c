@@ -60,7 +60,7 @@ static int read_key(struct model *m, const struct conf_model *section, struct er
     return 0;
 }
 
-void provider_close(struct model *m)
+static void provider_close(struct model *m)
 {
     if (!m)
         return;
@@ -86,8 +86,8 @@ static unsigned role_of(const char *word)
     return strcmp(word, "developer") == 0 ? WIRE_DEVELOPER : 0;
 }
 
-int provider_open(struct model **out, const struct wire *w, struct loop *l, const struct conf_model *section,
-                  struct err *e)
+static int provider_open(struct model **out, const struct wire *w, struct loop *l, const struct conf_model *section,
+                         struct err *e)
 {
     struct model *m = xcalloc(1, sizeof(*m));
     *m = (struct model){
@@ -134,7 +134,7 @@ static void call_free(struct model_call *c)
     free(c);
 }
 
-void provider_cancel(struct model_call *c)
+static void provider_cancel(struct model_call *c)
 {
     if (!c)
         return;
@@ -248,8 +248,8 @@ static int send_request(struct model_call *c, struct err *e)
     return http_start(&c->http, m->http, &r, &events, c, e);
 }
 
-int provider_ask(struct model_call **out, struct model *m, const struct model_ask *ask, const struct model_events *ev,
-                 void *ud, struct err *e)
+static int provider_ask(struct model_call **out, struct model *m, const struct model_ask *ask,
+                        const struct model_events *ev, void *ud, struct err *e)
 {
     struct model_call *c = xcalloc(1, sizeof(*c));
     const int64_t known = m->memory->max_output, wanted = ask->max_output ? ask->max_output : m->max_output;

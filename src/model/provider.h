@@ -18,18 +18,10 @@
 #define PROVIDER_H
 #include "wire.h"
 
-int provider_open(struct model **out, const struct wire *w, struct loop *l, const struct conf_model *section,
-                  struct err *e) must_check;
-int provider_ask(struct model_call **out, struct model *m, const struct model_ask *ask, const struct model_events *ev,
-                 void *ud, struct err *e) must_check;
-void provider_cancel(struct model_call *c);
-void provider_close(struct model *m);
-
 /* ---- addresses: provider_url.c ---- */
 /* Where requests go: the base address with the dialect's path, unless it is there already. version: Azure's api-version, "": that of
  * old addresses. Caller frees. */
 char *provider_url(const struct wire *w, const char *base, const char *version);
-bool provider_is_azure(const char *url);
 bool provider_is_plain(const char *url); /* http:// */
 /* What is known of an address before the first refusal: a set of wire_quirk. */
 unsigned provider_first_quirks(const struct wire *w, const char *url);

@@ -20,7 +20,7 @@ static bool is_host(const char *url, const char *domain)
     return n >= d && strncasecmp(host + n - d, domain, d) == 0 && (n == d || host[n - d - 1] == '.');
 }
 
-bool provider_is_azure(const char *url)
+static bool is_azure(const char *url)
 {
     return is_host(url, "azure.com") || strstr(url, "/openai/deployments/");
 }
@@ -77,7 +77,7 @@ char *provider_url(const struct wire *w, const char *base, const char *version)
 
 unsigned provider_first_quirks(const struct wire *w, const char *url)
 {
-    if (w == &wire_chat && (is_host(url, "api.openai.com") || provider_is_azure(url)))
+    if (w == &wire_chat && (is_host(url, "api.openai.com") || is_azure(url)))
         return WIRE_MAX_COMPLETION;
     return 0;
 }
@@ -85,7 +85,7 @@ unsigned provider_first_quirks(const struct wire *w, const char *url)
 static char *key_header(const struct wire *w, const char *url, const char *key)
 {
     static const char oauth[] = "sk-ant-oat";
-    if (provider_is_azure(url))
+    if (is_azure(url))
         return xasprintf("api-key: %s", key);
     if (w == &wire_anthropic && strncmp(key, oauth, strlen(oauth)) != 0)
         return xasprintf("x-api-key: %s", key);

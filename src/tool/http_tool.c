@@ -12,7 +12,7 @@ enum {
     HEADERS_MAX = 32,
 };
 
-bool http_tool_has_body(const struct conf_tool *t)
+static bool has_body(const struct conf_tool *t)
 {
     return strcmp(t->method, "GET") != 0 && strcmp(t->method, "DELETE") != 0;
 }
@@ -105,7 +105,7 @@ int http_tool_url(char **out, const struct conf_tool *t, const struct json *args
             return -1;
         p += word + (p[word] == '}');
     }
-    if (!http_tool_has_body(t) && add_query(&url, t, args, e) < 0)
+    if (!has_body(t) && add_query(&url, t, args, e) < 0)
         return -1;
     if (str_check(&url, e) < 0)
         return err_set(e, ERR_DATA, "the arguments are too long");
@@ -117,7 +117,7 @@ char *http_tool_body(const struct conf_tool *t, const struct json *args)
 {
     AUTO(str_clear) struct str text = STR_INIT(BODY_MAX);
     autojson struct json *body = json_new_object();
-    if (!http_tool_has_body(t))
+    if (!has_body(t))
         return NULL;
     for (const struct json *m = json_first(args); m; m = json_next(m))
         if (!is_place(t->url, json_key(m)))
@@ -177,7 +177,7 @@ int http_tool_headers(char ***out, const struct conf_tool *t, const char *secret
     char **lines = xcalloc(HEADERS_MAX + 1, sizeof(*lines));
     size_t n = 0;
     int rc = add_given(lines, &n, t->headers, e);
-    if (rc == 0 && http_tool_has_body(t))
+    if (rc == 0 && has_body(t))
         rc = add_header(lines, &n, xstrdup("Content-Type: application/json"), e);
     if (rc == 0 && secret)
         rc = add_header(lines, &n, with_secret(t->secret_header, secret), e);

@@ -9,7 +9,6 @@
 must_check int http_tool_url(char **out, const struct conf_tool *t, const struct json *args, struct err *e);
 /* The JSON body of the arguments that the address did not take; NULL when the method has none. Caller frees. */
 char *http_tool_body(const struct conf_tool *t, const struct json *args);
-bool http_tool_has_body(const struct conf_tool *t);
 /* Header lines, NULL-terminated; secret NULL: none. The caller frees (http_tool_headers_free wipes them). ERR_CONFIG: not a header. */
 must_check int http_tool_headers(char ***out, const struct conf_tool *t, const char *secret, struct err *e);
 void http_tool_headers_free(char **lines);

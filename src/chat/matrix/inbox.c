@@ -82,7 +82,8 @@ int inbox_insert(const struct row *after, int number, const struct json *event, 
     return keep_row(after->room, key, "event", event, e);
 }
 
-int inbox_row_load(struct row *row, struct chat *c, struct json **out, struct err *e)
+/* The row's JSON, or NULL when there is none (any more). The caller frees. */
+static int row_load(struct row *row, struct chat *c, struct json **out, struct err *e)
 {
     autofree char *text = NULL;
     size_t n = 0;
@@ -216,7 +217,7 @@ static void begin(struct chat *c, struct row *row)
     row->state = ROW_BUSY;
     row->room->busy = true;
     c->inbox->busy++;
-    if (inbox_row_load(row, c, &j, &e) < 0) {
+    if (row_load(row, c, &j, &e) < 0) {
         log_error("matrix_row_unread", KV_S("key", row->key), KV_E(&e));
         inbox_row_later(row, c);
     } else if (!j) {

@@ -31,8 +31,6 @@ struct inbox {
     size_t dropped_n, dropped_cap;
 };
 
-/* The row's JSON, or NULL when there is none (any more). The caller frees. */
-must_check int inbox_row_load(struct row *row, struct chat *c, struct json **out, struct err *e);
 must_check int inbox_row_remove(struct row *row, struct chat *c, struct err *e); /* from the store */
 /* The row was worked off, and is gone from the store too. */
 void inbox_row_done(struct row *row, struct chat *c);

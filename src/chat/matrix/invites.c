@@ -53,12 +53,14 @@ static void list_direct(struct room *r)
 
 /* ---- joining ---- */
 
+static void room_join(struct room *r);
+
 static void on_due(void *ud)
 {
     struct room *r = ud;
     r->timer = 0;
     if (r->invited || r->gone)
-        matrix_room_join(r);
+        room_join(r);
 }
 
 static void give_up(struct room *r, const struct err *e)
@@ -94,7 +96,7 @@ static void on_joined(void *ud, const struct api_answer *a)
     r->timer = loop_after(r->chat->loop, ms, on_due, r);
 }
 
-void matrix_room_join(struct room *r)
+static void room_join(struct room *r)
 {
     if (r->joining || r->joined || !r->chat->login.up)
         return;
@@ -218,19 +220,9 @@ void matrix_invite(struct room *r, const struct json *invite)
         matrix_room_leave(r, no);
 }
 
-void matrix_invites_resume(struct chat *c)
-{
-    for (struct room *r = c->rooms; r; r = r->next) {
-        if (r->invited && !r->timer)
-            matrix_room_join(r);
-        if (r->successor)
-            matrix_room_follow(r);
-    }
-}
-
 /* ---- rooms that were replaced ---- */
 
-void matrix_room_follow(struct room *r)
+static void room_follow(struct room *r)
 {
     struct room *next = r->successor ? matrix_room(r->chat, r->successor) : NULL;
     if (next && next->joined)
@@ -241,5 +233,17 @@ void matrix_room_follow(struct room *r)
         next->inviter = xstrdup(r->inviter);
     next->invited = true; /* until it works, or an invitation comes */
     next->direct = next->direct || r->direct;
-    matrix_room_join(next);
+    room_join(next);
+}
+
+/* ---- at start ---- */
+
+void matrix_invites_resume(struct chat *c)
+{
+    for (struct room *r = c->rooms; r; r = r->next) {
+        if (r->invited && !r->timer)
+            room_join(r);
+        if (r->successor)
+            room_follow(r);
+    }
 }

@@ -117,6 +117,10 @@ void matrix_login_clear(struct login *l);
 void matrix_down(struct chat *c, const struct err *e);
 must_check int matrix_login_keep(struct chat *c, struct err *e);
 must_check int matrix_login_load(struct chat *c, bool *found, struct err *e);
+void matrix_login_whoami(struct chat *c);
+void matrix_login_again(struct chat *c, const struct err *e); /* later, or never when e says so */
+/* Takes over the tokens of an answer; false: there is none in it. */
+bool matrix_login_tokens(struct chat *c, const struct json *body);
 /* ---- login_words.c ---- */
 enum login_step { LOGIN_SERVER, LOGIN_PASSWORD, LOGIN_TOKEN };
 /* e, which this answer caused, in words that name the setting to look at. */
@@ -126,10 +130,6 @@ void matrix_login_clock(const struct api_answer *a); /* a warning when ours is a
 void matrix_grant_start(struct chat *c);
 void matrix_grant_refresh(struct chat *c, api_fn *fn);
 void matrix_grant_free(struct device_grant *g);
-void matrix_login_whoami(struct chat *c);
-void matrix_login_again(struct chat *c, const struct err *e); /* later, or never when e says so */
-/* Takes over the tokens of an answer; false: there is none in it. */
-bool matrix_login_tokens(struct chat *c, const struct json *body);
 
 /* ---- rooms.c ---- */
 struct room *matrix_room(struct chat *c, const char *id);      /* made when absent */
@@ -152,11 +152,9 @@ bool matrix_room_setting_ok(const char *key, const char *word);
 void matrix_room_inherit(struct room *r, const struct room *old); /* r replaces it */
 /* ---- invites.c ---- */
 void matrix_invite(struct room *r, const struct json *invite);
-void matrix_room_join(struct room *r);
 void matrix_room_leave(struct room *r, const char *why);
 void matrix_invites_resume(struct chat *c);
 void matrix_room_alone(struct room *r);
-void matrix_room_follow(struct room *r);
 
 /* ---- e2ee.c: encryption's requests, its part of a sync, its messages ---- */
 void matrix_e2ee_start(struct chat *c); /* once logged in; ends in matrix_sync_start() */
@@ -234,7 +232,7 @@ void matrix_media_free(struct chat *c);
 /* Open for reading and writing, empty, in data_dir, without a name: gone once closed. The caller closes; -1: e. */
 must_check int matrix_temp_file(const struct chat *c, struct err *e);
 
-/* ---- outbox.c, and signs.c: typing notices and receipts ---- */
+/* ---- outbox.c ---- */
 typedef void matrix_done_fn(void *ud, const struct err *e);
 must_check int matrix_post(struct chat *c, const struct chat_post *p, matrix_done_fn *done, void *ud, struct err *e);
 void matrix_outbox_open(struct chat *c);
@@ -246,6 +244,8 @@ void matrix_outbox_wake(struct chat *c, const char *room);
 void matrix_send_event(struct chat *c, const char *room, const char *type, const struct json *content, const char *txn);
 /* Nothing more goes there: what waits fails. */
 void matrix_outbox_drop_room(struct chat *c, const char *room);
+
+/* ---- signs.c: typing notices and receipts ---- */
 void matrix_typing(struct chat *c, const char *room, bool on);
 void matrix_receipt(struct chat *c, const char *room, const char *event, const char *thread);
 #endif

@@ -31,6 +31,5 @@ struct slack_links_events {
 struct slack_links *slack_links_new(const struct slack_links_config *c, const struct slack_links_events *ev, void *ud);
 /* On the link it came by, else on any other. */
 void slack_links_ack(struct slack_links *s, uint64_t link, const char *envelope_id);
-bool slack_links_online(const struct slack_links *s);
 void slack_links_free(struct slack_links *s); /* at once; NULL is fine */
 #endif

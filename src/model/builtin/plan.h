@@ -99,8 +99,8 @@ struct bi_plan {
     size_t filter_n;
     struct bi_filter conditions[BI_PLAN_FILTERS];
     size_t condition_n;
-    const struct bi_column
-        *columns[BI_PLAN_COLUMNS]; /* what a recipe is about: distribution of, missing in, sorted by ... */
+    /* What a recipe is about: distribution of, missing in, sorted by ... */
+    const struct bi_column *columns[BI_PLAN_COLUMNS];
     size_t column_n;
     int order;                            /* -1 ascending, 1 descending, 0 not asked */
     const struct bi_column *order_column; /* rows: sorted by; NULL: by the file's order */

@@ -33,12 +33,12 @@ enum crypto_trust {
     CRYPTO_TRUST_SIGNED,   /* signed by its owner (cross-signing) */
     CRYPTO_TRUST_VERIFIED, /* and the operator verified that owner, or it is ourselves */
 };
-const char *crypto_trust_word(enum crypto_trust t);
 
-enum crypto_policy { /* who gets our keys, whose messages count */
-                     CRYPTO_ALL,
-                     CRYPTO_CROSS_SIGNED, /* the default: SIGNED and better; PLAIN as long as allow_plain */
-                     CRYPTO_VERIFIED,
+/* Who gets our keys, whose messages count. */
+enum crypto_policy {
+    CRYPTO_ALL,
+    CRYPTO_CROSS_SIGNED, /* the default: SIGNED and better; PLAIN as long as allow_plain */
+    CRYPTO_VERIFIED,
 };
 
 /* ---- events: what the driver may want to know; any may be NULL ---- */
@@ -157,15 +157,16 @@ enum crypto_ready {
 must_check int crypto_encrypt(struct crypto *c, const char *room, const char *type, const struct json *content,
                               enum crypto_ready *ready, struct json **out, struct err *e);
 
-enum crypto_utd {                  /* why it can't be read ("unable to decrypt") */
-                  CRYPTO_CLEAR,    /* it can */
-                  CRYPTO_NO_KEY,   /* retry at keys_came() */
-                  CRYPTO_WITHHELD, /* its sender refuses us the key; code says why. Retry at keys_came() all the same */
-                  CRYPTO_TOO_EARLY, /* our key begins behind this message; only a backup could help: retry at keys_came() */
-                  CRYPTO_REPLAYED,    /* the same ciphertext or index under another event: drop */
-                  CRYPTO_FORGED,      /* sender or room is not what the key belongs to: drop */
-                  CRYPTO_BROKEN,      /* malformed, or its MAC or signature is wrong: drop */
-                  CRYPTO_UNSUPPORTED, /* another algorithm: drop */
+/* Why a message can't be read ("unable to decrypt"). */
+enum crypto_utd {
+    CRYPTO_CLEAR,       /* it can */
+    CRYPTO_NO_KEY,      /* retry at keys_came() */
+    CRYPTO_WITHHELD,    /* its sender refuses us the key; code says why. Retry at keys_came() all the same */
+    CRYPTO_TOO_EARLY,   /* our key begins behind this message; only a backup could help: retry at keys_came() */
+    CRYPTO_REPLAYED,    /* the same ciphertext or index under another event: drop */
+    CRYPTO_FORGED,      /* sender or room is not what the key belongs to: drop */
+    CRYPTO_BROKEN,      /* malformed, or its MAC or signature is wrong: drop */
+    CRYPTO_UNSUPPORTED, /* another algorithm: drop */
 };
 const char *crypto_utd_word(enum crypto_utd u);
 struct crypto_message {
@@ -201,7 +202,6 @@ struct crypto_room_event {
 must_check int crypto_room_verification(struct crypto *c, const struct crypto_room_event *ev, struct err *e);
 /* The operator compared: they match, or not. ERR_DATA: there is no such verification, or it isn't at that point. */
 must_check int crypto_sas_answer(struct crypto *c, const char *txn, bool match, struct err *e);
-must_check int crypto_sas_cancel(struct crypto *c, const char *txn, struct err *e);
 typedef void crypto_sas_fn(void *ud, const struct crypto_sas *s);
 void crypto_sas_each(struct crypto *c, crypto_sas_fn *fn, void *ud);
 

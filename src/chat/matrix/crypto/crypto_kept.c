@@ -75,7 +75,7 @@ static void secret_key(const struct crypto *c, uint8_t key[KEY_BYTES])
     digest_hkdf(&h, key, KEY_BYTES);
 }
 
-int secret_put(struct crypto *c, const char *name, const char *text, struct err *e)
+static int secret_put(struct crypto *c, const char *name, const char *text, struct err *e)
 {
     uint8_t key[KEY_BYTES], iv[IV_BYTES];
     secret_key(c, key);

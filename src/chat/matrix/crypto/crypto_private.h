@@ -68,8 +68,7 @@ must_check int kept_drop(struct crypto *c, const char *kind, const char *key, st
 #define REPLAY_FLOOR "floor"
 typedef int kept_fn(void *ud, const char *key, const struct json *v);
 must_check int kept_each(struct crypto *c, const char *kind, const char *prefix, kept_fn *fn, void *ud, struct err *e);
-/* A secret under a key made from the pickle key. *out NULL: none; caller wipes and frees. */
-must_check int secret_put(struct crypto *c, const char *name, const char *text, struct err *e);
+/* Secrets, under a key made from the pickle key. *out NULL: none; caller wipes and frees. */
 must_check int secret_get(struct crypto *c, const char *name, char **out, struct err *e);
 must_check int secret_seed(struct crypto *c, const char *name, uint8_t seed[KEY_BYTES], bool *found, struct err *e);
 must_check int secret_put_seed(struct crypto *c, const char *name, const uint8_t seed[KEY_BYTES], struct err *e);
@@ -126,7 +125,6 @@ enum crypto_trust device_trust(const struct crypto *c, const struct user *u, con
 bool policy_allows(enum crypto_policy p, bool allow_plain, enum crypto_trust t);
 must_check int devices_track(struct crypto *c, const char *user, struct err *e);
 must_check int devices_stale(struct crypto *c, const char *user, struct err *e); /* only if tracked */
-must_check int devices_left(struct crypto *c, const char *user, struct err *e);
 must_check int devices_sync(struct crypto *c, const struct json *lists, struct err *e);
 must_check int devices_plan(struct crypto *c, struct err *e);
 /* The part of a /keys/query answer that is about one user. */
@@ -185,8 +183,8 @@ must_check int own_load(struct crypto *c, struct err *e);
 must_check int own_save(struct crypto *c, struct err *e); /* account and counters */
 must_check int own_plan(struct crypto *c, struct err *e);
 must_check int own_sync(struct crypto *c, const struct json *response, struct err *e);
-struct json *own_device_keys(
-    struct crypto *c); /* signed by the device, and by the identity if we have it; caller frees */
+/* Signed by the device, and by the identity if we have it; caller frees. */
+struct json *own_device_keys(struct crypto *c);
 void own_sign(struct crypto *c, struct json *obj); /* by the device */
 void own_refuse(struct crypto *c, const char *fmt, ...) printf_like(2, 3);
 
@@ -214,7 +212,6 @@ struct room {
     int64_t wait_since_ms; /* 0: not waiting for keys of others */
 };
 must_check int room_get(struct crypto *c, const char *id, struct room **out, struct err *e);
-must_check int room_save(struct crypto *c, struct room *r, struct err *e);
 must_check int room_save_out(struct crypto *c, struct room *r, struct err *e);
 void rooms_clear(struct crypto *c);
 void room_wake(struct crypto *c, const char *room); /* NULL: all that wait */
@@ -255,7 +252,7 @@ struct xsign {
 must_check int xsign_plan(struct crypto *c, struct err *e);
 must_check int xsign_load(struct crypto *c, struct err *e);
 /* Our own keys as the server has them now. before: the master key until now, or NULL. */
-must_check int xsign_own_changed(struct crypto *c, const char *before, const struct json *answer, struct err *e);
+must_check int xsign_own_changed(struct crypto *c, const char *before, struct err *e);
 struct backup {
     enum { BACKUP_IDLE, BACKUP_BUSY, BACKUP_ON, BACKUP_OFF } state;
     char *version, *public_key;

@@ -199,18 +199,6 @@ bool policy_allows(enum crypto_policy p, bool allow_plain, enum crypto_trust t)
     return false;
 }
 
-const char *crypto_trust_word(enum crypto_trust t)
-{
-    switch (t) {
-    case CRYPTO_TRUST_UNKNOWN: return "unknown";
-    case CRYPTO_TRUST_UNSIGNED: return "unsigned";
-    case CRYPTO_TRUST_PLAIN: return "plain";
-    case CRYPTO_TRUST_SIGNED: return "signed";
-    case CRYPTO_TRUST_VERIFIED: return "verified";
-    }
-    return "";
-}
-
 /* ---- tracking ---- */
 
 static int mark(struct crypto *c, struct user *u, struct err *e)
@@ -243,7 +231,7 @@ int devices_stale(struct crypto *c, const char *user, struct err *e)
     return u->tracked ? mark(c, u, e) : 0;
 }
 
-int devices_left(struct crypto *c, const char *user, struct err *e)
+static int devices_left(struct crypto *c, const char *user, struct err *e)
 {
     struct user *u = NULL;
     if (is_me(c, user))
@@ -502,7 +490,7 @@ int devices_apply(struct crypto *c, const char *user, const struct json *answer,
         apply_device(u, o);
     if (user_save(c, u, e) < 0 || mend_channel(c, u, e) < 0 || sas_devices_came(c, user, e) < 0)
         return -1;
-    return is_me(c, user) ? xsign_own_changed(c, master_before, answer, e) : 0;
+    return is_me(c, user) ? xsign_own_changed(c, master_before, e) : 0;
 }
 
 /* ---- what an operator says ---- */

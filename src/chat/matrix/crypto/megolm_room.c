@@ -116,7 +116,7 @@ int room_get(struct crypto *c, const char *id, struct room **out, struct err *e)
     return 0;
 }
 
-int room_save(struct crypto *c, struct room *r, struct err *e)
+static int room_save(struct crypto *c, struct room *r, struct err *e)
 {
     autojson struct json *row = json_new_object();
     json_set_int(row, "state", r->state);

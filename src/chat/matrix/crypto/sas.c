@@ -398,17 +398,6 @@ int crypto_sas_answer(struct crypto *c, const char *txn, bool match, struct err 
     return crypto_leave(c, &b, e);
 }
 
-int crypto_sas_cancel(struct crypto *c, const char *txn, struct err *e)
-{
-    AUTO(store_batch_end) struct store_batch b = { 0 };
-    struct sas *s = sas_find(c, NULL, txn);
-    if (!s || sas_is_over(s))
-        return err_set(e, ERR_DATA, "no verification %s runs", txn);
-    if (crypto_enter(c, &b, e) < 0 || sas_cancel(c, s, "m.user", e) < 0)
-        return -1;
-    return crypto_leave(c, &b, e);
-}
-
 int64_t sas_wake_ms(const struct crypto *c)
 {
     int64_t at = INT64_MAX;

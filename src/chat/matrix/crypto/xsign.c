@@ -422,11 +422,10 @@ static int checked(struct crypto *c, const struct user *me, struct err *e)
     return save(c, e);
 }
 
-int xsign_own_changed(struct crypto *c, const char *before, const struct json *answer, struct err *e)
+int xsign_own_changed(struct crypto *c, const char *before, struct err *e)
 {
     struct user *me = NULL;
     struct xsign *x = &c->xsign;
-    (void)answer;
     if (user_get(c, c->user, &me, e) < 0)
         return -1;
     if (x->state == XSIGN_BUSY && x->next == STEP_CHECK)
