@@ -77,7 +77,7 @@ main_src  := src/main.c $(wildcard src/cli/*.c)
 base_src  := $(wildcard src/base/*.c)
 keeper_src := $(wildcard sandbox/box*.c)
 # What needs libcrypto is the daemon's.
-keeper_base := $(filter-out $(addprefix src/base/,digest.c map.c private.c),$(base_src))
+keeper_base := $(filter-out $(addprefix src/base/,digest.c map.c secret_file.c),$(base_src))
 helper    := unpack picture
 unit_src  := $(wildcard tests/unit/test_*.c)
 fuzz_src  := $(wildcard tests/fuzz/fuzz_*.c)

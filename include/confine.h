@@ -1,10 +1,11 @@
-/* confine.h - system calls that a program of ours never makes, given up for good. Floor 0. */
+/* confine.h - a deny-list of system calls that the service never needs, for the rest of the process's life. Floor 0. */
 #ifndef CONFINE_H
 #define CONFINE_H
 #include "err.h"
 
-/* For the calling process and all that it starts: no tracing, no kernel modules, programs or rings, no keys, no clocks, no swap, no
- * files by handle, no rights by set-uid programs, and of sockets only local ones, IPv4, IPv6 and netlink, which the resolver asks. Refused
- * with EPERM, numbers of other ABIs are deadly. A keeper and its boxes are made under it as well as without. */
+/* For the calling process and everything it starts. Refused with EPERM: tracing, kernel modules, BPF, io_uring, keyrings, setting clocks,
+ * swap, opening files by handle. Set-uid programs give no rights. Sockets may only be local, IPv4, IPv6 or netlink (the resolver asks
+ * by it). A system call by another ABI kills the process. A keeper can make its boxes under this filter as well as without it.
+ * ERR_CONFIG: the kernel takes no filter. */
 must_check int confine_self(struct err *e);
 #endif

@@ -15,7 +15,7 @@
 #include "digest.h"
 #include "json.h"
 #include "label.h"
-#include "private.h"
+#include "secret_file.h"
 #include "store_private.h"
 
 #define FOLDER   "checkpoints"
@@ -40,7 +40,7 @@ static int disk_failed(int sys, struct err *e)
 static struct digest *new_seal(const struct store *s, struct err *e)
 {
     unsigned char key[KEY_BYTES];
-    if (private_key(s->dir_fd, KEY, key, sizeof key, e) < 0) {
+    if (secret_file_key(s->dir_fd, KEY, key, sizeof key, e) < 0) {
         (void)err_wrap(e, "without its key no checkpoint can be read");
         return NULL;
     }

@@ -6,7 +6,7 @@
 #include "json.h"
 #include "log.h"
 #include "outbox.h"
-#include "private.h"
+#include "secret_file.h"
 
 enum { TO_DEVICE_FULL = 100 };
 
@@ -383,7 +383,7 @@ static void secrets_clear(struct secrets *s)
 static int read_secrets(const struct chat *c, struct secrets *s, struct err *e)
 {
     autofree char *path = xasprintf("%s/matrix.key", c->data_dir ? c->data_dir : ".");
-    if (private_key(AT_FDCWD, path, s->pickle, sizeof(s->pickle), e) < 0)
+    if (secret_file_key(AT_FDCWD, path, s->pickle, sizeof(s->pickle), e) < 0)
         return -1;
     if (*c->conf->matrix_recovery_file && conf_read_secret(&s->recovery, c->conf->matrix_recovery_file, e) < 0)
         return -1;

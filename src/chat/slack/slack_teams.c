@@ -5,7 +5,7 @@
 #include "conf.h"
 #include "log.h"
 #include "loop.h"
-#include "private.h"
+#include "secret_file.h"
 #include "slack_teams_private.h"
 
 enum {
@@ -112,7 +112,7 @@ static int write_installs(const struct slack_teams *t, struct err *e)
     for (const struct slack_team *team = t->teams; team; team = team->next)
         json_push(rows, row_json(team));
     json_print(&text, rows);
-    const int rc = private_write(AT_FDCWD, path, str_peek(&text), text.len, e);
+    const int rc = secret_file_write(AT_FDCWD, path, str_peek(&text), text.len, e);
     explicit_bzero(text.buf, text.len);
     return rc;
 }

@@ -72,7 +72,7 @@ enum crypto_sas_policy { CRYPTO_SAS_OFF, CRYPTO_SAS_OPERATOR, CRYPTO_SAS_AUTO };
 struct crypto_config {
     struct store *store;
     const char *user, *device; /* our own full ids, e.g. "@bot:example.org" and "QWERTY" */
-    const uint8_t *pickle_key; /* 32 bytes, never a constant: private_key() */
+    const uint8_t *pickle_key; /* 32 bytes, never a constant: secret_file_key() */
     enum crypto_policy recipients, senders;
     bool allow_plain; /* CRYPTO_CROSS_SIGNED includes people without an identity */
     enum crypto_sas_policy sas;

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include "private.h"
+#include "secret_file.h"
 #include "str.h"
 
 enum { KEY = 32 };
@@ -70,10 +70,10 @@ static void a_key_is_made_once_private_and_random(void **state)
     autofree char *path = xasprintf("%s/key", f->path);
     put(f, "key.new", "left by a crash, for all to read", 0644);
     const mode_t mask = umask(0);
-    assert_int_equal(private_key(f->fd, "key", one, KEY, &e), 0);
+    assert_int_equal(secret_file_key(f->fd, "key", one, KEY, &e), 0);
     (void)umask(mask);
-    assert_int_equal(private_key(AT_FDCWD, path, again, KEY, &e), 0);
-    assert_int_equal(private_key(f->fd, "other", other, KEY, &e), 0);
+    assert_int_equal(secret_file_key(AT_FDCWD, path, again, KEY, &e), 0);
+    assert_int_equal(secret_file_key(f->fd, "other", other, KEY, &e), 0);
     assert_memory_equal(one, again, KEY);
     assert_memory_not_equal(one, other, KEY);
     assert_int_equal(mode_of(f, "key"), 0600);
@@ -96,13 +96,13 @@ static void what_is_no_key_of_ours_is_refused_and_left_alone(void **state)
     static const char *const names[] = { "open", "short", "long", "empty", "folder", "pipe", "link" };
     for (size_t i = 0; i < countof(names); i++) {
         struct err e = { 0 };
-        assert_int_equal(private_key(f->fd, names[i], key, KEY, &e), -1);
+        assert_int_equal(secret_file_key(f->fd, names[i], key, KEY, &e), -1);
         assert_int_equal(e.kind, ERR_CONFIG);
         assert_non_null(strstr(e.msg, names[i]));
         assert_memory_equal(key, none, KEY);
     }
     struct err e = { 0 };
-    assert_int_equal(private_key(f->fd, "no/such/folder", key, KEY, &e), -1);
+    assert_int_equal(secret_file_key(f->fd, "no/such/folder", key, KEY, &e), -1);
     assert_int_equal(e.kind, ERR_STORE);
     assert_int_equal(mode_of(f, "open"), 0640);
 }
@@ -113,12 +113,12 @@ static void a_write_that_fails_leaves_what_was_there(void **state)
     struct err e = { 0 };
     AUTO(str_clear) struct str text = STR_INIT(64);
     struct rlimit was, small;
-    assert_int_equal(private_write(f->fd, "file", "first", 5, &e), 0);
+    assert_int_equal(secret_file_write(f->fd, "file", "first", 5, &e), 0);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
     small = (struct rlimit){ 8, was.rlim_max };
     (void)signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-    const int rc = private_write(f->fd, "file", "the second is too long", 22, &e);
+    const int rc = secret_file_write(f->fd, "file", "the second is too long", 22, &e);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
     assert_int_equal(rc, -1);
     assert_int_equal(e.kind, ERR_STORE);
@@ -135,7 +135,7 @@ static void a_write_takes_the_place_of_a_link_not_of_its_target(void **state)
     AUTO(str_clear) struct str text = STR_INIT(64);
     put(f, "target", "theirs", 0644);
     assert_int_equal(symlinkat("target", f->fd, "file"), 0);
-    assert_int_equal(private_write(f->fd, "file", "ours", 4, &e), 0);
+    assert_int_equal(secret_file_write(f->fd, "file", "ours", 4, &e), 0);
     autofree char *path = xasprintf("%s/target", f->path);
     assert_int_equal(str_read_file(&text, path, &e), 0);
     assert_string_equal(str_peek(&text), "theirs");

@@ -1,5 +1,5 @@
-/* private.c - temp, fsync, rename, fsync of the folder: after a power cut a file is the old one or the new one. */
-#include "private.h"
+/* secret_file.c - temp, fsync, rename, fsync of the folder: after a power cut a file is the old one or the new one. */
+#include "secret_file.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static int write_new(int dir_fd, const char *temp, const void *data, size_t n)
     return fd >= 0 && write_all(fd, data, n) == 0 && fsync(fd) == 0 ? 0 : -1;
 }
 
-int private_write(int dir_fd, const char *path, const void *data, size_t n, struct err *e)
+int secret_file_write(int dir_fd, const char *path, const void *data, size_t n, struct err *e)
 {
     autofree char *temp = xasprintf("%s.new", path);
     if (write_new(dir_fd, temp, data, n) == 0 && renameat(dir_fd, temp, dir_fd, path) == 0 &&
@@ -59,7 +59,7 @@ static int read_key(int fd, const char *path, void *key, size_t n, struct err *e
     return err_set(e, ERR_STORE, "cannot read %s", path);
 }
 
-int private_key(int dir_fd, const char *path, void *key, size_t n, struct err *e)
+int secret_file_key(int dir_fd, const char *path, void *key, size_t n, struct err *e)
 {
     autoclose int fd = openat(dir_fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd >= 0)
@@ -69,7 +69,7 @@ int private_key(int dir_fd, const char *path, void *key, size_t n, struct err *e
     if (errno != ENOENT)
         return err_sys(e, ERR_STORE, errno, "cannot open %s", path);
     digest_random(key, n);
-    if (private_write(dir_fd, path, key, n, e) == 0)
+    if (secret_file_write(dir_fd, path, key, n, e) == 0)
         return 0;
     explicit_bzero(key, n);
     return -1;
