@@ -1,7 +1,7 @@
 /* map.h - things by name, in the order they were put. Floor 0. The keeper doesn't link this file.
  *
- * Why not uthash: its macros make every function that uses one look like a hundred branches to the linter, and this is all that is
- * needed. Peers who choose the names can't make them collide: the hash begins at a random number.
+ * Why not uthash: each use of its macros counts as a hundred branches with the linter, and this is all that is needed. Peers who choose
+ * the names cannot make them collide on purpose: the hash begins at a random number.
  *
  *   for (struct map_item *i = m.first; i; i = i->next) { struct thing *t = i->value; ... } */
 #ifndef MAP_H

@@ -1,9 +1,6 @@
 /* slack_people.c - names of people: asked once a day each, and never worth waiting for. */
 #include <stdio.h>
 #include <string.h>
-
-#define HASH_FUNCTION HASH_FNV /* the default falls through cases, which clang wants to be told */
-#include <uthash.h>
 #include "slack_teams_private.h"
 
 enum {
@@ -14,7 +11,6 @@ enum {
 };
 
 struct person {
-    UT_hash_handle hh;
     struct slack_teams *t;
     char *key, *name; /* name NULL: not known */
     int64_t until_ms;
@@ -36,20 +32,10 @@ static char *key_of(const struct slack_team *team, const char *user)
     return xasprintf("%s/%s", team->team ? team->team : team->enterprise, user);
 }
 
-/* NOLINTNEXTLINE(readability-function-size): uthash's macros */
-static struct person *find(struct slack_teams *t, const char *key)
+static void person_free(void *person)
 {
-    struct person *p = NULL;
-    HASH_FIND_STR(t->people, key, p);
-    return p;
-}
-
-/* NOLINTNEXTLINE(readability-function-size): uthash's macros */
-static void person_free(struct person *p)
-{
-    HASH_DEL(p->t->people, p);
+    struct person *p = person;
     slack_api_cancel(p->call);
-    p->t->person_n--;
     free(p->key);
     free(p->name);
     free(p);
@@ -72,10 +58,7 @@ void people_free(struct slack_teams *t)
 {
     while (t->waits)
         wait_free(t->waits);
-    for (struct person *p = t->people, *next; p; p = next) {
-        next = p->hh.next;
-        person_free(p);
-    }
+    map_clear(&t->people, person_free);
 }
 
 const char *slack_people_name(struct slack_teams *t, const struct slack_team *team, const char *user)
@@ -83,14 +66,14 @@ const char *slack_people_name(struct slack_teams *t, const struct slack_team *te
     if (team->user && team->name && strcmp(user, team->user) == 0)
         return team->name;
     autofree char *key = key_of(team, user);
-    const struct person *p = find(t, key);
+    const struct person *p = map_get(&t->people, key);
     return p ? p->name : NULL;
 }
 
 static bool is_settled(const struct people_wait *w)
 {
     for (size_t i = 0; i < w->n; i++) {
-        const struct person *p = find(w->t, w->keys[i]);
+        const struct person *p = map_get(&w->t->people, w->keys[i]);
         if (p && p->call)
             return false;
     }
@@ -138,21 +121,23 @@ static void on_user(void *ud, const struct slack_reply *r)
     wake(p->t);
 }
 
-/* NOLINTNEXTLINE(readability-function-size): uthash's macros */
-static void ask(struct slack_teams *t, struct slack_team *team, const char *user, char *key)
+/* Of too many the one known longest goes. */
+static struct person *person_new(struct slack_teams *t, const char *key)
 {
-    struct person *p = find(t, key);
+    if (t->people.n >= PEOPLE_MAX)
+        person_free(map_take(&t->people, t->people.first->key));
+    struct person *p = xcalloc(1, sizeof(*p));
+    *p = (struct person){ .t = t, .key = xstrdup(key) };
+    map_put(&t->people, p->key, p);
+    return p;
+}
+
+static void ask(struct slack_teams *t, struct slack_team *team, const char *user, const char *key)
+{
+    struct person *p = map_get(&t->people, key);
     if (p && (p->call || p->until_ms > loop_now_ms(t->loop)))
         return;
-    if (!p && t->person_n >= PEOPLE_MAX)
-        return;
-    if (!p) {
-        p = xcalloc(1, sizeof(*p));
-        p->t = t;
-        p->key = xstrdup(key);
-        HASH_ADD_KEYPTR(hh, t->people, p->key, strlen(p->key), p);
-        t->person_n++;
-    }
+    p = p ? p : person_new(t, key);
     AUTO(str_clear) struct str form = STR_INIT(SLACK_FORM_MAX);
     slack_form_add(&form, "user", user);
     p->call = slack_api_start(

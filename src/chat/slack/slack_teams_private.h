@@ -2,9 +2,9 @@
 #ifndef SLACK_TEAMS_PRIVATE_H
 #define SLACK_TEAMS_PRIVATE_H
 #include "loop.h"
+#include "map.h"
 #include "slack_teams.h"
 
-struct person;
 struct people_wait;
 
 struct slack_teams {
@@ -17,9 +17,8 @@ struct slack_teams {
     void (*on_ready)(void *ud);
     void *ready_ud;
     loop_timer renew_timer;
-    bool unkept; /* a pair of tokens is not in the file yet */
-    struct person *people;
-    size_t person_n;
+    bool unkept;       /* a pair of tokens is not in the file yet */
+    struct map people; /* struct person by "team/user", the one known longest first */
     struct people_wait *waits;
 };
 
