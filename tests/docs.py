@@ -15,6 +15,10 @@ SECTIONS = {section for section, _ in ROWS}
 # A file's name looks like a setting, too.
 FILES = r"(?:\.(?:c|h|py|md|conf|db|key|csv|txt|json|jsonl|png|ipynb|sh|zst|lock|toml|service|socket))"
 
+TREE = [f.relative_to(ROOT) for top in ("config", "include", "prompts", "sandbox", "src", "tests") for f in (ROOT / top).rglob("*.*")]
+# Examples and files of an operator.
+USER_FILES = {"notebook.py"}
+
 
 def settings(text: str) -> set[str]:
     """`section.key` in backquotes, perhaps with a value; [model NAME] and its like as model.key or model.NAME.key."""
@@ -43,13 +47,22 @@ def check_metrics() -> list[str]:
     return [f"docs/operations.md and include/metric.h differ: {name}" for name in sorted(made ^ told)] if made else ["no metric was found"]
 
 
+def sources(text: str) -> set[str]:
+    """Files of the tree in backquotes: by name, with folders or without; perhaps a pattern."""
+    return set(re.findall(r"`([\w*][\w./*-]*\.(?:c|h|py|conf))`", text)) - USER_FILES
+
+
+def check_sources() -> list[str]:
+    return [f"{doc.relative_to(ROOT)}: there is no file {name}" for doc in DOCS for name in sorted(sources(doc.read_text())) if not any(f.match(name) for f in TREE)]
+
+
 def check_links() -> list[str]:
     links = [(doc, link) for doc in DOCS for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", doc.read_text())]
     return [f"{doc.relative_to(ROOT)}: {link} is not there" for doc, link in links if not (doc.parent / link).exists()]
 
 
 def main() -> int:
-    faults = check_settings() + check_commands() + check_metrics() + check_links()
+    faults = check_settings() + check_commands() + check_metrics() + check_sources() + check_links()
     print("\n".join(faults) if faults else f"docs: {len(DOCS)} files name {len(KEYS)} settings and {len(commands())} commands as the code has them")
     return 1 if faults else 0
 

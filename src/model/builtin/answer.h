@@ -1,5 +1,4 @@
-/* answer.h - what the built-in planner says: results with how they were read, questions, refusals. Private to
- * model/. */
+/* answer.h - what the built-in planner says: results with how they were read, questions, refusals. */
 #ifndef BUILTIN_ANSWER_H
 #define BUILTIN_ANSWER_H
 #include "plan.h"

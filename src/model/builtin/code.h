@@ -1,4 +1,4 @@
-/* code.h - a plan becomes Python, as a good analyst would write it. Private to model/.
+/* code.h - a plan becomes Python, as a good analyst would write it.
  *
  * What the program prints is Markdown in the language of the request, and only two kinds of lines: "- fact: value"
  * and "| table |". The answer takes those and nothing else. All that comes from the file or the person enters as an

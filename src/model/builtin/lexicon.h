@@ -3,7 +3,7 @@
  * A file is sections of lines `key = phrase, phrase`. In most sections the keys are fixed: they are the senses below,
  * in which the planner thinks ("mean" has the phrases "average" and "on average"; in Chinese 平均). [concept] and
  * [value] have free keys, shared by all languages: that is how 性别 finds the column Sex, and "women" the value female.
- * [say] holds what is said to people. docs/builtin.md describes the format for translators. Private to model/. */
+ * [say] holds what is said to people. docs/builtin.md describes the format for translators. */
 #ifndef BUILTIN_LEXICON_H
 #define BUILTIN_LEXICON_H
 #include "text.h"

@@ -1,4 +1,4 @@
-/* plan.h - what the built-in planner decides to compute: one small plan. Private to model/.
+/* plan.h - what the built-in planner decides to compute: one small plan.
  *
  * reading -> plan: every item of the request must find its place in the plan, or the plan is refused with the words
  * that did not. Pointers into tables and lexicon are borrowed: both outlive the plan. */

@@ -1,5 +1,4 @@
-/* read.h - a request cut into items: each a word or phrase with everything that it could mean. Private to
- * model/.
+/* read.h - a request cut into items: each a word or phrase with everything that it could mean.
  *
  * Candidates for every span of tokens come from the lexicon, the columns' names and the values; the best cover of the
  * whole request wins (longest first). What no span covers is an unknown item: the plan must not be made without it. */

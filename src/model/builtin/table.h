@@ -1,5 +1,4 @@
-/* table.h - the tables that a request may be about, from the files' profiles (docs/profile.md). Private to
- * model/. */
+/* table.h - the tables that a request may be about, from the files' profiles (docs/profile.md). */
 #ifndef BUILTIN_TABLE_H
 #define BUILTIN_TABLE_H
 #include "lexicon.h"

@@ -1,5 +1,4 @@
-/* text.h - words: how the built-in planner cuts text into tokens and how alike two words are. Private to
- * model/. */
+/* text.h - words: how the built-in planner cuts text into tokens and how alike two words are. */
 #ifndef BUILTIN_TEXT_H
 #define BUILTIN_TEXT_H
 #include "str.h"
