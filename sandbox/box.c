@@ -18,7 +18,7 @@
  *
  * A session: its control groups are made (box_cgroup.c); a child enters them and the base, unshares once more, mounts the
  * session's own folders and executes init. The zygote is asked to fork a head; it goes into the box, shuts every lock
- * (lock.c, in the order of the specification), audits itself and says so. We look at it from outside, move it to its group,
+ * (lock.c, in the order of lock.h), audits itself and says so. We look at it from outside, move it to its group,
  * make it the first to go when memory ends. Only then does the first byte of a person's go in (box_session.c). Some boxes can
  * be made so far before anybody asks for one (box_pool.c).
  *

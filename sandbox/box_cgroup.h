@@ -1,6 +1,6 @@
 /* box_cgroup.h - control groups: what the keeper may use of them. The groups of a session are box_group.h's.
  *
- * Looked for in this order (specification 3.12): a delegated v2 tree with memory and pids; v1 hierarchies of those, with the
+ * Looked for in this order: a delegated v2 tree with memory and pids; v1 hierarchies of those, with the
  * v2 tree beside them for cgroup.kill and cgroup.freeze, which need no controller; nothing. Everything lies below the
  * keeper's own group, in whose limits the boxes so stay:
  *

@@ -1,5 +1,5 @@
 /* box_check.h - the escapes that `doctor` tries: each is a cell in a fresh session, judged here by what it printed and by
- * what came of it (specification, section 4). One check at a time. */
+ * what came of it. One check at a time. */
 #ifndef BOX_CHECK_H
 #define BOX_CHECK_H
 #include "box_session.h"

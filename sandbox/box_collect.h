@@ -2,7 +2,7 @@
  *
  * All names in /mnt/data are the adversary's. Everything goes through one O_PATH descriptor of that folder and openat2 with
  * BENEATH, NO_SYMLINKS, NO_MAGICLINKS and NO_XDEV: whatever a box does to its tree meanwhile, no link is followed and nothing
- * outside is reached (specification 2.1, 3.18). A kernel without openat2 is refused at the start, not emulated. */
+ * outside is reached. A kernel without openat2 is refused at the start, not emulated. */
 #ifndef BOX_COLLECT_H
 #define BOX_COLLECT_H
 #include <sys/types.h>

@@ -1,7 +1,7 @@
 /* box_mount.h - the trees that a zygote and a box see. All of it runs in short-lived children of the keeper, in mount
  * namespaces of their own; nothing here ever touches the host's.
  *
- * The base tree, made once, sealed read-only, copied into every box's mount namespace (specification 3.7):
+ * The base tree, made once, sealed read-only, copied into every box's mount namespace:
  *
  *   /              tmpfs skeleton            ro,nosuid,nodev          /usr  the image's own   ro,nosuid,nodev
  *   /etc           the image's               ro,nosuid,nodev,noexec   /opt/sandbook  ours     ro,nosuid,nodev

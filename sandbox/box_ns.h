@@ -2,7 +2,7 @@
  *
  * As root the base's ids 0-65535 are the host's uid_base and up: 0 is the zygote's and the inits', 1 + slot a session's.
  * As a plain user, or as uid 0 of a user namespace that has no such range, there is one id, the user's own, and sessions
- * are kept apart by their namespaces alone. The host's uid 0 is never mapped: that was the prototype's worst mistake (specification, section 0). */
+ * are kept apart by their namespaces alone. The host's uid 0 is never mapped. */
 #ifndef BOX_NS_H
 #define BOX_NS_H
 #include <sys/types.h>

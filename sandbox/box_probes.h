@@ -3,7 +3,7 @@
  * Each is a cell of the same fresh session. It says what its attempts came to with _say(): names of errno values or of
  * exceptions, "open" for what should not have worked. Every word must be among those that are right; what else is printed
  * (a library's warning, say) is no word. Those that end the interpreter come last, since they take the tools with them.
- * Numbers are those of specification section 4. */
+ * The numbers in brackets are those of the attempts in tests/box/attacks. */
 #ifndef BOX_PROBES_H
 #define BOX_PROBES_H
 
@@ -47,9 +47,8 @@ static const struct box_probe probes[] = {
       "for p in ('/proc/kallsyms', '/proc/kcore', '/proc/keys', '/proc/sys/kernel/core_pattern', '/sys/kernel', '/dev/kmsg',"
       " '/dev/mem', '/dev/kvm', '/dev/vsock', '/sys/fs/cgroup'): _word(os.stat, p)\n",
       "ENOENT", "ok", 5000, NEEDS_NOTHING },
-    { "/proc can't be written (3.10)",
-      "_word(open, '/proc/self/mem', 'r+b')\n_word(open, '/proc/self/oom_score_adj', 'w')\n", "EACCES", "ok", 5000,
-      NEEDS_LANDLOCK },
+    { "/proc can't be written", "_word(open, '/proc/self/mem', 'r+b')\n_word(open, '/proc/self/oom_score_adj', 'w')\n",
+      "EACCES", "ok", 5000, NEEDS_LANDLOCK },
     { "no device nodes (10)", "_word(os.mknod, '/tmp/n', 0o60600, 0x800)\n_word(os.mkfifo, '/tmp/f')\n", "EPERM", "ok",
       5000, NEEDS_NOTHING },
     { "no set-uid programs (20)",
@@ -82,7 +81,7 @@ static const struct box_probe probes[] = {
       "_f = open('probe-lease', 'w')\n_word(fcntl.fcntl, _f, 1024, 0)\n_word(fcntl.fcntl, _f, 8, 1)\n"
       "_libc_word('syscall', 29 if _arm else 16, 0, ctypes.c_long(0x5412 | 1 << 32), b'x')\n_f.close()\nos.unlink('probe-lease')\n",
       "EPERM", "ok", 5000, NEEDS_NOTHING },
-    { "limits can't be raised (3.13)",
+    { "limits can't be raised",
       "for _n in (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC, resource.RLIMIT_FSIZE, resource.RLIMIT_CORE):\n"
       "    _word(resource.setrlimit, _n, (resource.getrlimit(_n)[0], resource.getrlimit(_n)[1] + 1))\n",
       "ValueError EPERM", "ok", 5000, NEEDS_NOTHING },

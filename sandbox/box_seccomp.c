@@ -1,4 +1,4 @@
-/* box_seccomp.c - the policy of specification 3.9. An allow-list with graded answers:
+/* box_seccomp.c - which system calls a box may make: an allow-list with graded answers.
  *
  *   wrong architecture, x32 numbers, calls that nothing honest makes    the process is killed: an alarm
  *   known, and refused                                                  EPERM

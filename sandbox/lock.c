@@ -164,7 +164,7 @@ static int become_session(uint32_t uid)
     return 0;
 }
 
-/* ---- limits (specification 3.13) ---- */
+/* ---- limits ---- */
 
 struct limit {
     uint64_t soft, hard;

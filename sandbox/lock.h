@@ -1,7 +1,7 @@
 /* lock.h - what a freshly forked interpreter does to itself before the first byte of a person's code: the library that
  * zygote.py loads with ctypes. Freestanding, raw system calls only (raw.h).
  *
- * The order is that of the specification, section 3.5, and each step relies on the one before it:
+ * The order matters: each step relies on the one before it.
  *   lock_join   the box's mount, net, ipc, uts and cgroup namespaces; only the four descriptors a head may have
  *   lock_shut   session uid, own user namespace, rlimits, no_new_privs, Landlock, capabilities, seccomp
  *

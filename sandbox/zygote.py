@@ -2,7 +2,7 @@
 
 It runs in the base namespaces, whose init adopts its children when it goes: after some time another takes its place. It
 never sees a byte of a person's: a request is a fixed struct and four descriptors (box_zygote.h). A head joins the box that the keeper built, locks itself
-down with lock.so in the order of specification 3.5, audits itself, says so, and only then serves.
+down with lock.so in the order that lock.h gives, audits itself, says so, and only then serves.
 
 Order of a fork: next children into the box's pid namespace -> fork -> back into our own.
 """

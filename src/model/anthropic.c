@@ -1,4 +1,4 @@
-/* anthropic.c - the Messages API (specs: wire formats C).
+/* anthropic.c - the Messages API.
  *
  * What the model said is a list of blocks that goes back unchanged and in order: signed thinking that was rebuilt is refused.
  * Blank text is refused as well, though the API itself sends some. */

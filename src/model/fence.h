@@ -1,8 +1,8 @@
 /* fence.h - programs in ```python blocks, and calls of other tools in ```tool and ```sql blocks, for servers that know no tools. Pure.
  *
  * The agent does not notice: what it hands over as calls and results goes out as blocks and messages of the user, and a block that
- * comes back is a call of the tool. Small models go on after their program and write its output themselves (specs: what a
- * small model gets wrong): a stream is cut where the first program is whole.
+ * comes back is a call of the tool. Small models go on after their program and write its output themselves: a stream is cut where the
+ * first program is whole.
  *
  * Trust boundary: text of a model. A program found in it can at worst be another program, and those run in the box only. */
 #ifndef FENCE_H

@@ -1,4 +1,4 @@
-/* ollama.c - Ollama's own /api/chat (specs: wire formats D): a line of JSON a piece, and the only door through which a client can say how
+/* ollama.c - Ollama's own /api/chat: a line of JSON a piece, and the only way for a client to say how
  * large the window shall be. Without that the server takes 4,096 tokens on small machines and drops the front of longer talks
  * without a word.
  *

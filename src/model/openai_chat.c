@@ -1,4 +1,4 @@
-/* openai_chat.c - Chat Completions, and what the world has made of it (specs: wire formats A, quirks).
+/* openai_chat.c - Chat Completions, and what the world has made of it.
  *
  * Nothing here trusts a reason to end: calls are what was called. Members that are not known are kept and given back, since
  * some servers refuse a conversation without them (reasoning_content, thought signatures, reasoning_details). */

@@ -1,4 +1,4 @@
-/* openai_responses.c - the Responses API (specs: wire formats B).
+/* openai_responses.c - the Responses API.
  *
  * Nothing is stored at the provider: each request carries all of it, reasoning as the encrypted items that came. Items from
  * response.output_item.done are the ones that count; what was added before may be incomplete. */

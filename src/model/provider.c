@@ -13,7 +13,7 @@ enum {
     STALL_PLAIN_MS = 300000, /* this machine, without a graphics card: a long prompt is read for minutes */
     REFUSAL_MAX = 64 << 10,
     LESSONS_MAX = 10,           /* requests of one ask that only teach */
-    RETRY_AFTER_MAX_MS = 120000 /* longer waits are no waits (specs: transport) */
+    RETRY_AFTER_MAX_MS = 120000 /* longer waits are no waits */
 };
 
 struct model {

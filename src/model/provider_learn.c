@@ -1,4 +1,4 @@
-/* provider_learn.c - what a refusal teaches, and where it is kept (specs: quirks).
+/* provider_learn.c - what a refusal teaches, and where it is kept.
  *
  * Only what the server names is changed, and each thing once; what holds for one (URL, model) says nothing about another. */
 #include <errno.h>

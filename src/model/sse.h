@@ -1,7 +1,7 @@
 /* sse.h - server-sent events and JSON lines, byte by byte. Pure: no I/O, no JSON.
  *
- * The rules are those of the WHATWG text and of what servers make of it (specs: SSE parser rules): lines end at LF, CR or
- * CR LF, also when these fall into different reads, and nowhere else; a leading BOM is skipped; a line that begins with a
+ * The rules are those of the WHATWG's HTML standard (9.2, server-sent events), and of what servers make of them: lines end at LF, CR
+ * or CR LF, also when these fall into different reads, and nowhere else; a leading BOM is skipped; a line that begins with a
  * colon is a comment; the blank behind a field's colon is optional; several data lines are joined by LF; an event goes out at
  * its blank line and at the end of the stream; fields other than data and event are ignored. The result does not depend on
  * where reads are cut.

@@ -126,7 +126,7 @@ static bool take_text(struct wire_reader *r, const char *name, const char *data,
     return true;
 }
 
-/* A proxy lost the line ends between two events (specs: OpenRouter). */
+/* A proxy lost the line ends between two events. */
 static bool take_glued(struct wire_reader *r, const char *name, const char *data, size_t n)
 {
     const char *glue = memmem(data, n, "}data:", 6);

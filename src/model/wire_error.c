@@ -1,4 +1,4 @@
-/* wire_error.c - what a refusal means. Servers agree neither on shapes nor on words (specs: transport, quirks). */
+/* wire_error.c - what a refusal means. Servers agree neither on shapes nor on words. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 """What a box must withstand: the programs of attacks/, tried on a keeper of root's, of a plain user's, and inside a user
-namespace (specification section 4).
+namespace.
 
 After each program the next cell of the same session answers, a neighbour's session is as it was, the host's files, mounts, name
 and queues are unchanged; when the session closes, no process, group or descriptor is left.

@@ -1,4 +1,4 @@
-"""Honest work of every kind that must pass under all locks: what people and their libraries do (specification 0, 5.8)."""
+"""Honest work of every kind that must pass under all locks: what people and their libraries do."""
 import unittest
 
 from keeper import BoxTest, for_each_user

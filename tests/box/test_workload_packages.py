@@ -1,4 +1,4 @@
-"""Each package of the image under all locks: its files, threads and clocks, not only its import (specification 5.8). In the head, in a
+"""Each package of the image under all locks: its files, threads and clocks, not only its import. In the head, in a
 child of it, and in a child of that child: what a copy of a session would be asked to do."""
 import json
 import unittest
@@ -205,7 +205,7 @@ def generations(name):
         return "right/" + outcome(lambda: use(name), 5)
     return outcome(first)
 '''
-# What a fork does not survive, once it was used: the pool of threads is gone (specification 5.8).
+# What a fork does not survive, once it was used: the pool of threads is gone.
 KNOWN = {"polars": "right/hangs"}
 NAMES = "numpy pandas pyarrow duckdb scipy sklearn loky statsmodels sympy networkx matplotlib seaborn plotly pillow sheets documents notebooks sqlite asynchronous processes times polars".split()
 # What is imported under another name than that of its package.

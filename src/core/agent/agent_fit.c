@@ -1,4 +1,4 @@
-/* agent_fit.c - the conversation is made to fit before it is sent (specs: context management).
+/* agent_fit.c - the conversation is made to fit before it is sent.
  *
  * Past 75 per cent of the window it goes down to 45 at once, in this order: old turns' results to their first lines and programs that
  * failed out; this turn's older results likewise; old turns into notes, by one call of the model; the kept turns' results; whole

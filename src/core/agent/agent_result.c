@@ -7,9 +7,9 @@
 
 enum {
     COLLAPSE_MAX = 4 << 20, /* a cell's text before it is cut; the box caps it far below */
-    RUN_BYTES = 512,        /* an unbroken run longer than this is data, not text (specs: base64 in context) */
+    RUN_BYTES = 512,        /* an unbroken run longer than this is data, not text */
     SAME_LINES = 3,         /* equal lines in a row that are still shown */
-    ERROR_HEAD = 1400,      /* an error's message: 2,000 characters in all (specs: error feedback) */
+    ERROR_HEAD = 1400,      /* an error's message: 2,000 characters in all */
     ERROR_TAIL = 600,
     FILES_NAMED = 20,
     FIGURE_BYTES = 600,

@@ -6,7 +6,7 @@
 
 struct result_style {
     size_t head_bytes, tail_bytes; /* of a long text this much of the beginning and of the end */
-    const char *nonce;             /* marks what code and files wrote as data (specs: prompt injection) */
+    const char *nonce;             /* marks what code and files wrote as data */
 };
 
 bool result_failed(const struct cell *c);

@@ -140,7 +140,7 @@ static void add_link_in(struct str *out, const struct link *l, struct missing *m
         str_printf(out, "%s`%s`", l->text_n ? ": " : "", name); /* what is attached, by its name */
 }
 
-/* ---- people are called by people only (specs: prompt injection) ---- */
+/* ---- mentions: a model notifies nobody ---- */
 
 static bool leads_to_person(const struct link *l)
 {

@@ -1,4 +1,4 @@
-/* call_args.c - the salvage ladder for tool calls (specs: native calls, fences or ReAct).
+/* call_args.c - the salvage ladder for tool calls.
  *
  * Trust boundary: every byte here was written by a model, perhaps under the influence of a file. Reading a call can at
  * worst yield another program, and programs only run inside the box. */

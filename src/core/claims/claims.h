@@ -1,5 +1,4 @@
-/* claims.h - what an answer claims, held against what was really put out (specs: what a small model gets wrong; reports: 9).
- * Pure; fuzzed.
+/* claims.h - what an answer claims, held against what was really put out. Pure; fuzzed.
  *
  * After failures models invent the result. A number in the prose counts as supported when some output, profile or question
  * of the conversation shows a value that rounds to it at the precision at which it is written. The reading of evidence is

@@ -1,4 +1,4 @@
-/* claims_files.c - "I saved it as x.csv", "I read x.csv": true only when there is an x.csv (reports: 9). */
+/* claims_files.c - "I saved it as x.csv", "I read x.csv": true only when there is an x.csv. */
 #include <ctype.h>
 #include <strings.h>
 #include "claims.h"

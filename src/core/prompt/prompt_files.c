@@ -1,4 +1,4 @@
-/* prompt_files.c - profiles of files as text (specs: manifest and profile injected up front).
+/* prompt_files.c - profiles of files as text.
  *
  * Trust boundary: names of columns and values come from people's files. They are written as Python literals, so that what
  * they are is plain and a line break in one cannot begin a line of ours; the caller puts marks of data around the whole. */

@@ -1,5 +1,5 @@
 /* talk.h - the conversation as it is sent: system, notes of what was summarised, earlier turns, this turn; and the ways to make it
- * smaller (specs: context management). Pure.
+ * shorter. Pure.
  *
  *   [system] [notes, taken]? [turn][turn]...  [this turn: question, calls, results ...]
  *            \__ at most once  \__ turns[]     \__ turn_at

@@ -1,4 +1,4 @@
-/* tokens.h - how long a text is for a model, without its tokenizer (specs: context management). Pure. */
+/* tokens.h - how long a text is for a model, without its tokenizer. Pure. */
 #ifndef TOKENS_H
 #define TOKENS_H
 #include "transcript.h"

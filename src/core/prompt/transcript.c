@@ -105,7 +105,7 @@ void transcript_copy(struct transcript *t, const struct transcript *from, size_t
     }
 }
 
-/* ---- the rules of a history (specs: context management) ---- */
+/* ---- the rules of a history ---- */
 
 static bool is_blank(const char *text)
 {

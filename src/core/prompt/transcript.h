@@ -29,7 +29,7 @@ void transcript_sanitize(struct transcript *t, const char *gap);
 /* JSON array for the store: {"role","text","calls":[{"id","name","args"}],"call_id","failed","raw","provider"}; the caller frees. */
 struct json *transcript_to_json(const struct transcript *t);
 /* Appends. raw is kept only where it came from `provider` (borrowed for the life of t; NULL: keep none): what one provider
- * wants echoed another refuses (specs: reasoning). ERR_DATA when the text is no transcript. */
+ * wants echoed another refuses. ERR_DATA when the text is no transcript. */
 must_check int transcript_from_json(struct transcript *t, const struct json *array, const char *provider,
                                     struct err *e);
 #endif

@@ -1,4 +1,4 @@
-/* command.c - words that are commands (DESIGN 8): a sorted table. What is not in it goes to the agent. */
+/* command.c - words that are commands: a sorted table. What is not in it goes to the agent. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>

@@ -18,7 +18,7 @@ enum {
     NAMES_MAX = 8 << 10,
 };
 
-/* ---- the gate (DESIGN 4) ---- */
+/* ---- the gate ---- */
 
 static bool is_addressed(const struct session *s, const struct chat_event *ev)
 {

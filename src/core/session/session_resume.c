@@ -1,5 +1,5 @@
-/* session_resume.c - what the last life left behind (DESIGN 7, reports: 30): what waited runs, what ran is told and not run again,
- * what is old is told to be dropped, answers that were not delivered are. */
+/* session_resume.c - what the last life of this process left behind. What waited is run; a turn that was running is reported to its
+ * room and not run again; a request that is too old is reported as dropped; answers that were not delivered are delivered. */
 #include <string.h>
 #include "json.h"
 #include "log.h"

@@ -5,7 +5,7 @@ A file is a kind of attack. A program begins with a line such as
     # %% 36 keyrings -> EPERM
     # %% 37 a 32-bit call -> !crash 31 [x86_64]
 
-its number in specification section 4 (a letter more: others of the same kind), its name, and what is right: the words it may print,
+its number (box_probes.h and doctor use the same; a letter more: others of the same kind), its name, and what is right: the words it may print,
 or after "!" the verdicts (and numbers of signals). In brackets, by spaces: a machine; "fresh", for a session of its own;
 "reset", for a new interpreter after it; "timeout=MS"; "groups", which needs control groups;
 "once": a matter of the interpreter alone, tried under one kind of keeper unless ATTACKS=all;
