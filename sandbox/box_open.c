@@ -232,7 +232,6 @@ void box_session_hand_out(struct box_session *s, uint32_t id, int take_files_fd)
     s->opening = true;
     if (s->state != BOX_ST_IDLE)
         return;
-    box_send(&s->head.link, BOX_OWN, id, 0, NULL, 0);
     box_session_opened(s);
 }
 

@@ -101,10 +101,9 @@ enum box_frame_type {
      * and says BOX_HELLO on that control channel; with tell true its payload is a BOX_CLAIM whose notes say what did not
      * come along, else the notes come with the next cell's claim */
     BOX_WAKE,
-    /* keeper -> head, no payload, no answer. REHEARSE: nobody waits for it, so it runs a cell of its own, forgets it, and has what
-     * it writes to in memory of its own. OWN: it waited in the pool and is somebody's now: fresh random states */
+    /* keeper -> head, no payload, no answer: it will wait in the pool, so it runs a cell of its own, forgets it, and has what it
+     * writes to in memory of its own */
     BOX_REHEARSE,
-    BOX_OWN,
 
     /* head -> keeper */
     BOX_HELLO = 96, /* JSON {"audit":{...}}: locked down, audited, ready for the first byte; of a woken one: a claim */

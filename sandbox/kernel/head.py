@@ -49,7 +49,6 @@ class Head:
         self._copies = Copies(channel, self._streams, self._shell.user_ns, self._folder)
         self._poll = select.poll()
         self._poll.register(channel.fileno(), select.POLLIN)
-        self._orders: dict[int, Callable[[], None]] = {frames.REHEARSE: self._rehearse, frames.OWN: _fresh_randomness}
         self._answers: dict[int, Callable[[dict, tuple[int, ...]], dict]] = {frames.CELL: self._cell, frames.CALL: self._call}
 
     def serve(self) -> None:
@@ -61,8 +60,8 @@ class Head:
             if request is None:
                 return
             self._gate.forget()
-            if request.type in self._orders:
-                self._orders[request.type]()
+            if request.type == frames.REHEARSE:
+                self._rehearse()
                 continue
             if request.type == frames.COPY:
                 self._copies.leave(request)
@@ -110,6 +109,7 @@ class Head:
         self._shell.forget_all()
         current.cell = Cell()
         self._gate.forget()
+        _fresh_randomness()
 
     # A cell
 
@@ -216,8 +216,7 @@ def _claim(answer: dict) -> bytes:
 
 
 def _fresh_randomness() -> None:
-    """Every fork of the zygote has its random numbers, and again when it is handed out. Never after a person's first cell: a
-    seed of theirs must hold."""
+    """Every fork of the zygote has its own random numbers. Never after a person's first cell: a seed of theirs must hold."""
     random.seed()
     numpy.random.seed(numpy.frombuffer(os.urandom(64), dtype=numpy.uint32))
 

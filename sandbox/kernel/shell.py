@@ -6,6 +6,7 @@ tracebacks are not printed (the claim has them), and what a cell broke is mended
 """
 
 import builtins
+import contextlib
 import os
 import sys
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from IPython.core.compilerop import CachingCompiler
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.text import LSString, SList
+from traitlets import Instance
 from traitlets.config import Config
 
 from . import display, errors, magics, refusals, transforms
@@ -26,6 +28,9 @@ class Compiler(CachingCompiler):
         return name_of(number)
 
 
+_NOTHING_KEPT = contextlib.nullcontext()
+
+
 def _nothing() -> None:
     pass
 
@@ -36,6 +41,7 @@ class Shell(InteractiveShell):
     display_pub_class = display.Publisher
     displayhook_class = display.Hook
     compiler_class = Compiler
+    input_transformer_manager = Instance(transforms.Transformers, ())
 
     def __init__(self, installers: refusals.Installers, **kwargs):
         self.installers = installers
@@ -44,7 +50,6 @@ class Shell(InteractiveShell):
         super().__init__(ipython_dir="", profile_dir=None, config=_config(), **kwargs)
         for name in ("exit", "quit"):  # IPython hides them from imported modules
             self.builtin_trap.auto_builtins.pop(name, None)
-        transforms.adapt(self.input_transformer_manager)
         magics.register(self)
 
     # What IPython would set up and a box has no use for
@@ -105,6 +110,17 @@ class Shell(InteractiveShell):
         self.showsyntaxerror()
 
     # Running
+
+    def should_run_async(self, raw_cell: str, *, transformed_cell: str | None = None, preprocessing_exc_tuple=None) -> bool:
+        """No other words make a coroutine of a cell; IPython would compile each once more to find out."""
+        maybe = transformed_cell is None or "await" in transformed_cell or "async" in transformed_cell
+        return maybe and super().should_run_async(
+            raw_cell, transformed_cell=transformed_cell, preprocessing_exc_tuple=preprocessing_exc_tuple
+        )
+
+    def _tee(self, channel: str):
+        """IPython would keep all that is printed in a session, in its memory."""
+        return _NOTHING_KEPT
 
     def run_cell(self, *args, **kwargs):
         self.nested += 1

@@ -3,15 +3,25 @@
 Two differences: lines keep their numbers (IPython drops empty lines at the top, and then every traceback
 points too high), and a bare `pip install x`, which is a shell's line and no Python, is answered like %pip
 wherever it stands in a cell.
+
+Most cells are Python and nothing else. IPython finds that out with a tokenizer written in Python, which takes longer than many
+a cell; one search finds the same.
 """
 
 import builtins
+import re
 import tokenize
 
 from IPython.core.inputtransformer2 import TokenTransformBase, TransformerManager, leading_empty_lines, leading_indent
 
 __builtins__ = dict(vars(builtins))
 
+# Whatever a transformer might take for its own, and more; also what the clean-ups change: a first line that is indented or empty,
+# lines of nothing but blanks.
+_SPECIAL = re.compile(r"""
+    \A\s | ^[ \t]+$ | ^\s*[,;/] | (?:^|=)\s*(?:%|!(?!=)) | \? | >>> | ^\s*\.\.\. | In\ \[ | \b(?:pip3?|conda|mamba)\b
+""", re.VERBOSE | re.MULTILINE)  # fmt: skip
+_special = _SPECIAL.search
 _INSTALLERS = {"pip", "pip3", "conda", "mamba"}
 _VERBS = {"install", "uninstall", "list", "freeze", "show", "download"}
 
@@ -46,7 +56,17 @@ class BareInstaller(TokenTransformBase):
         return [*lines[: self.start_line], line[: self.start_col] + call, *lines[self.start_line + 1 :]]
 
 
-def adapt(manager: TransformerManager) -> None:
-    own = [t for t in manager.cleanup_transforms if t not in (leading_empty_lines, leading_indent)]
-    manager.cleanup_transforms = [tidy, *own]
-    manager.token_transformers = [BareInstaller, *manager.token_transformers]
+class Transformers(TransformerManager):
+    """IPython's, with ours among them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        own = [t for t in self.cleanup_transforms if t not in (leading_empty_lines, leading_indent)]
+        self.cleanup_transforms = [tidy, *own]
+        self.token_transformers = [BareInstaller, *self.token_transformers]
+        self._known = [*self.cleanup_transforms, *self.line_transforms, *self.token_transformers]
+
+    def transform_cell(self, cell: str) -> str:
+        if _special(cell) or self._known != [*self.cleanup_transforms, *self.line_transforms, *self.token_transformers]:
+            return super().transform_cell(cell)
+        return cell if cell.endswith("\n") else cell + "\n"
