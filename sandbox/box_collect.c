@@ -127,6 +127,12 @@ void box_listing_add(struct box_listing *l, const struct box_entry *x)
     l->v[l->n++].path = xstrdup(x->path);
 }
 
+/* Wraps: a box may give its files any time there is, and only whether it has changed matters. */
+static int64_t ns_of(struct timespec t)
+{
+    return (int64_t)((uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec);
+}
+
 static struct box_entry entry_of(char *path, enum box_kind kind, const char *why, const struct stat *st)
 {
     return (struct box_entry){
@@ -135,8 +141,8 @@ static struct box_entry entry_of(char *path, enum box_kind kind, const char *why
         .why = why,
         .ino = st->st_ino,
         .bytes = (uint64_t)st->st_size,
-        .mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec,
-        .ctime_ns = (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec,
+        .mtime_ns = ns_of(st->st_mtim),
+        .ctime_ns = ns_of(st->st_ctim),
     };
 }
 

@@ -22,6 +22,7 @@ enum {
     PRIMED_MS = 50,      /* then the move takes what it takes */
     EMPTY_MS = 10000,    /* of processes that were killed: they may hold gigabytes */
     FRAMES_A_ROUND = 64, /* of one head, before others get their turn */
+    STRANGE_MAX = 4096,  /* frames of others in one request: each takes the keeper's time, which no limit counts */
 };
 
 static struct box_head no_head(uint32_t generation)
@@ -205,6 +206,13 @@ static bool is_stranger(const struct box_session *s, const struct box_msg *msg)
     return s->head.pid != 0 && msg->pid != s->head.pid;
 }
 
+static void dropped(struct box_session *s)
+{
+    const unsigned interruptible = 1U << BOX_ST_RUN | 1U << BOX_ST_IDLE | 1U << BOX_ST_COPY;
+    if (++s->head.strange_n > STRANGE_MAX && (interruptible >> s->state & 1))
+        box_head_broke_rule(s, "its children fill its channel");
+}
+
 static void channel_ended(struct box_session *s)
 {
     box_loop_want(s->head.src, 0);
@@ -234,8 +242,8 @@ static void on_head(void *ud, uint32_t events)
             break;
         }
         if (is_stranger(s, &msg))
-            continue;
-        if (got == BOX_RECV_BAD)
+            dropped(s);
+        else if (got == BOX_RECV_BAD)
             box_head_broke_rule(s, "a malformed frame");
         else
             head_frame(s, &msg);

@@ -118,11 +118,12 @@ static int attach(int tree, int root, const char *name, struct err *e)
 }
 
 /* What is at name below root, as a file system of its own: then a box's mountinfo shows these relative names, and not where on
- * the host the folder lies. One layer more than needed, since the kernel wants two where none can be written to: "mnt" is empty. */
+ * the host the folder lies. One layer more than needed, since the kernel wants two where none can be written to: "tmp", which is
+ * empty, and comes first, so that statfs() tells how full our own tmpfs is, and not the host's disk. */
 static int retell(const char *name, uint32_t attributes, struct err *e)
 {
     char layers[64];
-    (void)snprintf(layers, sizeof layers, "%s:mnt", name);
+    (void)snprintf(layers, sizeof layers, "tmp:%s", name);
     autoclose int fs = mount_begin("overlay");
     if (fs < 0 || mount_option(fs, "lowerdir", layers) < 0 || mount_option(fs, "redirect_dir", "nofollow") < 0)
         return fail(e, "overlay of the image");

@@ -181,6 +181,7 @@ void box_request_begin(struct box_session *s)
         return;
     r->started = true;
     r->started_us = box_now_us();
+    s->head.strange_n = 0;
     if (r->type == BOX_PUT) {
         put_begin(s);
     } else if (r->type == BOX_RESET) {

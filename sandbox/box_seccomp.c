@@ -24,7 +24,7 @@
 /* ---- what is allowed with any arguments; names that an architecture lacks are skipped ---- */
 static const char *const allowed[] = {
     /* files */
-    "read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2 openat close close_range",
+    "read write readv writev pread64 pwrite64 preadv pwritev pwritev2 openat close close_range",
     "fstat newfstatat stat lstat statx lseek access faccessat faccessat2 readlink readlinkat", /* stat, lstat: libarrow */
     "getdents getdents64 getcwd chdir fchdir mkdir mkdirat rmdir unlink unlinkat rename renameat",
     "link linkat symlink symlinkat chmod fchmod fchmodat utimensat utime utimes futimesat truncate ftruncate",
@@ -81,6 +81,10 @@ static const struct filtered filtered[] = {
       1,
       { { 3, 0x40000, 0 } } }, /* without MAP_HUGETLB: huge pages are the host's, and no group of a box's counts them */
     { "memfd_create", 1, { { 1, 4, 0 } } }, /* without MFD_HUGETLB: the same */
+    { "preadv2",
+      1,
+      { { 5, 0x88,
+          0 } } }, /* without RWF_NOWAIT, RWF_DONTCACHE: whether others have read a page of the image, and away with it */
     { "clone", 1, { { 0, (uint64_t)CLONE_REFUSED, 0 } } },
     { "socket", 1, { IS(0, 1) } }, /* AF_UNIX */
     { "socketpair", 1, { IS(0, 1) } },
@@ -179,8 +183,11 @@ static const struct {
     { SYS_setsockopt, 2, 26 }, /* SO_ATTACH_FILTER: programs for the kernel's compiler */
     { SYS_setsockopt, 2, 51 }, /* SO_ATTACH_REUSEPORT_CBPF */
     { SYS_madvise, 2, 12 },    /* MADV_MERGEABLE: pages in common with other sessions tell by their time */
+    { SYS_madvise, 2, 21 },    /* MADV_PAGEOUT: the machine's swap, and pages of the image that others want */
     { SYS_madvise, 2, 100 },   /* MADV_HWPOISON */
     { SYS_madvise, 2, 101 },   /* MADV_SOFT_OFFLINE */
+    { SYS_fadvise64, 3,
+      4 }, /* POSIX_FADV_DONTNEED: the same of files, and with a clock at hand a look at what others read */
 };
 
 /* All else is EPERM, among it: mount umount2 pivot_root chroot unshare setns ptrace process_vm_* kcmp keyctl add_key

@@ -61,6 +61,7 @@ struct box_head {
     uint32_t generation; /* tells its messages from those of its predecessors */
     bool ended;          /* status is as from waitpid() */
     bool hung_up;        /* its channel ended */
+    uint32_t strange_n;  /* frames of others on its channel, since the last request began */
     int status;
     struct box_link link;
     struct box_source *src;

@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 from attacks.world import IDENTITIES, ROOT_ALONE, Attacked, for_each_identity, in_range, through
-from keeper import CLAIM, DONE, IS_ROOT, MAGIC, MIB, Keeper, alive, frame, state_of, wait_until
+from keeper import CLAIM, DONE, IS_ROOT, MAGIC, MIB, Answer, Keeper, alive, frame, state_of, wait_until
 
 ALL = os.environ.get("ATTACKS") == "all"
 
@@ -194,6 +194,16 @@ class Frames(Attacked):
         a = self.keeper.answer(self.box.id, request)
         self.assertIn(a.verdict, ("cancelled", "limit"), a)
 
+    def beside(self, request):
+        """Its answer; the neighbour is answered, before it or after."""
+        a = self.keeper.begun[self.box.id, request] = Answer()
+        self.keeper.stray = lambda kind, session, number, payload: a.take(kind, payload, [])
+        try:
+            self.assertEqual(self.bystander.cell("2 + 2").result, "4")
+        finally:
+            del self.keeper.stray
+        return self.keeper.answer(self.box.id, request)
+
     def test_a_head_that_stops_listening_holds_nobody_up(self):
         self.box.cell("import os, threading\nthreading.Timer(0.1, lambda: os.kill(os.getpid(), 19)).start()")
         wait_until(lambda: any(state_of(pid) == "T" for pid in self.keeper.descendants()), "a stopped head")
@@ -203,10 +213,18 @@ class Frames(Attacked):
 
     @slow
     def test_frames_without_end_from_a_child_do_not_stop_others(self):
+        """Reading them is the keeper's own time, which no limit of the box counts: so there is an end to it."""
         for junk in ("bytes(20)", "bytes(60000)", repr(frame(CLAIM, 0, 0, b"{}"))):
-            code = f"import os\nif os.fork() == 0:\n    while True: os.write(3, {junk})\nprint('=begun', flush=True)\nimport time; time.sleep(100)"
-            self.meanwhile(self.box.begin_told(code, timeout_ms=60000, grace_ms=200))
-            self.box.reset()
+            code = f"import os\nif os.fork() == 0:\n    while True: os.write(3, {junk})\nimport time; time.sleep(100)"
+            self.assertCut(self.beside(self.box.begin_cell(code, timeout_ms=60000)), "its children fill its channel")
+
+    def test_frames_without_end_between_two_cells_end_what_sends_them(self):
+        self.box.cell("import os\nif os.fork() == 0:\n    while True: os.write(3, bytes(20))")
+        wait_until(lambda: "its children fill its channel" in self.keeper.log_text(), "they are ended")
+        self.assertEqual(self.bystander.cell("2 + 2").result, "4")
+        a = self.box.cell("print(6 * 7)")
+        self.assertEqual(a.out, b"42\n", a)
+        self.assertIn("had ended", a.why, a)
 
     def test_output_byte_by_byte_does_not_stop_others(self):
         self.meanwhile(self.box.begin_told("import os\nprint('=begun', flush=True)\nwhile True: os.write(1, b'x'); os.write(2, b'y')", timeout_ms=60000, grace_ms=200))
