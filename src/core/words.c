@@ -115,6 +115,8 @@ static const struct {
                            "*（没有任何输出支持以下内容：{a}。使用前请核实。）*" },
     [WORD_NO_CHART] = { "*(No chart was made for this, although the answer speaks of one.)*",
                         "*（回答提到了图，但这次没有生成任何图。）*" },
+    [WORD_NO_COUNT] = { "*(The question asks how many there are; {a} cannot be a count. Please check before use.)*",
+                        "*（问题问的是数量，{a} 不可能是数量。使用前请核实。）*" },
     [WORD_FALLBACK] = { "*(Answered by the model `{a}`: `{b}` could not be asked.)*",
                         "*（由模型 `{a}` 回答：无法使用 `{b}`。）*" },
     [WORD_MORE_FILES] = { "*({a} more files were made; they stay in the notebook's folder.)*",

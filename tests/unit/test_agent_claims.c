@@ -150,11 +150,13 @@ static void an_unsupported_number_is_asked_about_once_and_then_computed(void **s
 {
     struct scene s;
     (void)state;
-    scene_play(&s,
+    scene_open(&s,
                CALL("df")
                    SAY("The mean is 27.4.") "{\"calls\":[{\"args\":{\"code\":\"print(df.mean())\"}}],\"expect\":"
                                             "\"No output shows this of your answer: 27.4\"}\n" SAY("The mean is 31.5."),
                PRINTS("loaded") PRINTS("31.5"));
+    scene_start_with(&s, "what is the mean?", NULL);
+    world_run(&s.w, 3000);
     assert_ended(&s, AGENT_ANSWERED, 2, 4);
     assert_string_equal(s.seen.answer, "The mean is 31.5.");
     assert_null(strstr(s.seen.messages, "27.4")); /* the draft is gone from history */
@@ -364,6 +366,98 @@ static void a_program_in_another_language_is_sent_back(void **state)
     scene_close(&s);
 }
 
+/* ---- the right kind of answer ---- */
+
+static void how_many_wants_a_whole_number(void **state)
+{
+    static const struct {
+        const char *question, *answer, *part; /* NULL: nothing is wrong; "": no number at all */
+    } cases[] = {
+        { "How many women survived?", "The number of women who survived is 28.84771573604061.", "28.84771573604061" },
+        { "In how many rows is it so?", "It is so in 0.41 of the rows.", "0.41" },
+        { "Wie viele Kunden gibt es?", "Es gibt 28,84 Kunden.", "28,84" },
+        { "有多少人生还？", "生还人数为 28.85。", "28.85" },
+        { "How many boarded at the port where most did?", "Most of them boarded at S.", "" },
+        { "How many women survived?", "233 women survived.", NULL },
+        { "How many women survived?", "233 women survived; their mean age was 28.85.", NULL },
+        { "How many women survived?", "Twenty-five women survived.", NULL },
+        { "How many women survived?", "None of them survived.", NULL },
+        { "How many women survived?", "The data do not say who survived.", NULL },
+        { "How many people live there?", "About 1.2 million people.", NULL },
+        { "Wie viele Leute?", "1.234 Leute.", NULL },
+        { "How many hours did it take?", "It took 2.5 hours.", NULL },
+        { "How many million did they earn?", "They earned 2.5 million.", NULL },
+        { "How many people are there per car, on average?", "There are 2.38 people in a car.", NULL },
+        { "By how many per cent did it grow?", "It grew by 28.8 %.", NULL },
+        { "What is the mean?", "The mean is 28.8.", NULL },
+    };
+    (void)state;
+    for (size_t i = 0; i < countof(cases); i++) {
+        autofree char *part = NULL;
+        const bool odd = claims_miscounted(cases[i].question, cases[i].answer, &part);
+        if (odd != (cases[i].part != NULL) || (odd && strcmp(part ? part : "", cases[i].part) != 0))
+            fail_msg("%s %s: %d %s", cases[i].question, cases[i].answer, odd, part ? part : "-");
+    }
+}
+
+static void a_mean_in_place_of_a_count_is_sent_back_and_marked_when_it_stays(void **state)
+{
+    struct scene s;
+    (void)state;
+    play_with_file(&s, "how many women survived?",
+                   CALL("mean") SAY("The number is 28.85.") "{\"calls\":[{\"args\":{\"code\":\"sum\"}}],\"expect\":\"gives none, but "
+                                                            "28.85\"}\n" SAY("233 women survived."),
+                   PRINTS("28.85") PRINTS("233"));
+    assert_ended(&s, AGENT_ANSWERED, 2, 4);
+    assert_string_equal(s.seen.answer, "233 women survived.");
+    scene_close(&s);
+    play_with_file(&s, "how many women survived?", CALL("mean") SAY("It is 28.85.") SAY("It is 28.85."),
+                   PRINTS("28.85"));
+    assert_ended(&s, AGENT_ANSWERED, 1, 3);
+    assert_says(s.seen.answer, "28.85 cannot be a count");
+    assert_string_equal(s.seen.unsupported, "28.85");
+    scene_close(&s);
+}
+
+static void what_is_only_promised_is_sent_back(void **state)
+{
+    struct scene s;
+    (void)state;
+    play_with_file(&s, "what share of them survived?",
+                   CALL("df.columns") SAY("I need to load the data first. I will try again with the right name.") "{"
+                   "\"calls\":[{\"args\":{\"code\":\"m\"}}],\"expect\":\"Do it now\"}\n" SAY("It is 38.4 %."),
+                   PRINTS("Index") PRINTS("38.4"));
+    assert_ended(&s, AGENT_ANSWERED, 2, 4);
+    assert_null(strstr(s.seen.messages, "I will try again"));
+    scene_close(&s);
+    play_with_file(&s, "what share of them survived?", CALL("df.columns") SAY("The file does not say. Let me know what to do."),
+                   PRINTS("Index"));
+    assert_ended(&s, AGENT_ANSWERED, 1, 2);
+    scene_close(&s);
+}
+
+#define DAYS_FILE                                                                                                       \
+    "[{\"path\":\"a.csv\",\"name\":\"a.csv\",\"kind\":\"csv\",\"bytes\":9,\"sha256\":\"00\",\"rows\":244,\"columns\":[{\"name\":"     \
+    "\"day\",\"dtype\":\"category\",\"examples\":[\"Sat\",\"Sun\",\"Thur\"]}]}]"
+
+/* A profile lists the days; which of them it is has to come out of a program. */
+static void a_day_that_only_the_profile_shows_is_no_result(void **state)
+{
+    struct scene s;
+    struct err e = { 0 };
+    (void)state;
+    scene_open(&s,
+               CALL("idxmax") SAY("The mean bill is highest on a **Saturday**.") "{\"calls\":[{\"args\":{\"code\":"
+               "\"again\"}}],\"expect\":\"No output shows this of your answer: Saturday\"}\n" SAY("It is highest on Sunday."),
+               PRINTS("0") PRINTS("Sun"));
+    assert_int_equal(json_parse(&s.files, DAYS_FILE, strlen(DAYS_FILE), 1 << 20, &e), 0);
+    scene_start_with(&s, "On which day is the mean bill highest?", NULL);
+    world_run(&s.w, 3000);
+    assert_ended(&s, AGENT_ANSWERED, 2, 4);
+    assert_string_equal(s.seen.answer, "It is highest on Sunday.");
+    scene_close(&s);
+}
+
 static void replies_that_need_no_program_are_left_alone(void **state)
 {
     static const struct {
@@ -408,6 +502,10 @@ int main(void)
         cmocka_unit_test(advice_after_programs_that_all_failed_is_no_answer),
         cmocka_unit_test(a_reply_without_a_program_is_sent_back_twice_then_given),
         cmocka_unit_test(a_program_in_another_language_is_sent_back),
+        cmocka_unit_test(how_many_wants_a_whole_number),
+        cmocka_unit_test(a_mean_in_place_of_a_count_is_sent_back_and_marked_when_it_stays),
+        cmocka_unit_test(what_is_only_promised_is_sent_back),
+        cmocka_unit_test(a_day_that_only_the_profile_shows_is_no_result),
         cmocka_unit_test(replies_that_need_no_program_are_left_alone),
     };
     return cmocka_run_group_tests_name("agent_claims", tests, NULL, NULL);

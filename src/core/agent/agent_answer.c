@@ -107,18 +107,44 @@ static bool skipped_the_work(const struct agent *a, const char *text, const stru
     return d->facts.n || a->cell_n || is_foreign(a, text) || (!has_digit(text) && wants_work(a->in.request));
 }
 
+/* "I will load the data and try again": said instead of done, behind programs that brought no answer. */
+static bool only_promises(const struct agent *a, const char *text)
+{
+    static const char *const begins[] = {
+        "i will ",   "i'll ",      "i\xe2\x80\x99ll ", "let me ",       "let's ",      "let\xe2\x80\x99s ",
+        "let us ",   "i need to ", "i am going to ",   "i'm going to ", "we need to ", "we will ",
+        "i should ", "ich werde ", "je vais ",         "voy a ",        "我将",        "让我",
+        "我会",      "接下来我"
+    };
+    static const char *const polite[] = { "let me know", "i will be happy", "i'll be happy", "i will gladly" };
+    bool promised = false;
+    if (!a->cell_n || !json_len(a->in.files) || has_digit(text) || asks_back(text) || !wants_work(a->in.request))
+        return false;
+    for (size_t i = 0; i < a->cell_n; i++)
+        if (a->cells[i].cell.figures.n || a->cells[i].cell.files.n)
+            return false;
+    for (size_t i = 0; i < countof(polite); i++)
+        if (strcasestr(text, polite[i]))
+            return false;
+    for (size_t i = 0; i < countof(begins); i++)
+        promised = promised || strcasestr(text, begins[i]);
+    return promised;
+}
+
 /* The word about what is not supported, all of it in one. */
 static char *ask_for_support(const struct agent *a, const struct agent_doubts *d)
 {
     AUTO(str_clear) struct str all = STR_INIT(NOTES_MAX);
     autofree char *facts = claims_join(&d->facts), *files = claims_join(&d->files);
+    autofree char *part = d->part ? xasprintf(", but %s", d->part) : xstrdup("");
     const struct {
         enum prompt_note note;
         const char *what;
         bool said;
     } parts[] = { { NOTE_UNSUPPORTED, facts, d->facts.n > 0 },
                   { NOTE_NO_FILE, files, d->files.n > 0 },
-                  { NOTE_NO_CHART, "", d->chart } };
+                  { NOTE_NO_CHART, "", d->chart },
+                  { NOTE_COUNT, part, d->miscounted } };
     for (size_t i = 0; i < countof(parts); i++) {
         if (!parts[i].said)
             continue;
@@ -126,7 +152,7 @@ static char *ask_for_support(const struct agent *a, const struct agent_doubts *d
         str_printf(&all, "%s%s", all.len ? "\n\n" : "", note);
     }
     log_info("answer_unsupported", KV_S("turn", a->in.seed), KV_S("facts", facts), KV_S("files", files),
-             KV_I("chart", d->chart));
+             KV_I("chart", d->chart), KV_I("miscounted", d->miscounted));
     return str_take(&all);
 }
 
@@ -143,7 +169,13 @@ static bool object(struct agent *a, struct model_answer *answer, const struct ag
         ask_again(a, answer, prompts_note(a->in.prompts, note, agent_load_call(a), NULL));
         return true;
     }
-    if ((d->facts.n == 0 && d->files.n == 0 && !d->chart) || (a->objections && all_failed(a)) || a->draft)
+    if (a->objections < OBJECTIONS_MAX && only_promises(a, answer->msg.text)) {
+        a->objections++;
+        ask_again(a, answer, prompts_note(a->in.prompts, NOTE_PROMISED, NULL, NULL));
+        return true;
+    }
+    if ((d->facts.n == 0 && d->files.n == 0 && !d->chart && !d->miscounted) || (a->objections && all_failed(a)) ||
+        a->draft)
         return false;
     a->draft = xstrdup(answer->msg.text);
     ask_again(a, answer, ask_for_support(a, d));
@@ -171,10 +203,10 @@ static void mark(struct agent *a, char **text, const struct agent_doubts *d)
         add_line(text, words(WORD_FALLBACK, a->in.language, a->in.section->section, a->failed_model));
     if (a->lost_context)
         add_line(text, words(WORD_CONTEXT_LOST, a->in.language, NULL, NULL));
-    if (d->facts.n == 0)
+    if (d->facts.n == 0 && !d->part)
         return;
-    a->unsupported = claims_join(&d->facts);
-    add_line(text, words(WORD_UNSUPPORTED, a->in.language, a->unsupported, NULL));
+    a->unsupported = d->facts.n ? claims_join(&d->facts) : xstrdup(d->part);
+    add_line(text, words(d->facts.n ? WORD_UNSUPPORTED : WORD_NO_COUNT, a->in.language, a->unsupported, NULL));
 }
 
 /* History keeps what people were shown: a link that leads nowhere would only be learned from. */

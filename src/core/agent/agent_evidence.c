@@ -53,20 +53,70 @@ static void add_programs(const struct agent *a, struct evidence *e)
                 evidence_add_names(e, a->talk.msgs.at[i].calls[k].args);
 }
 
-/* Outputs, profiles and people's words; of earlier turns also what was answered. This turn's own words prove nothing. */
+/* Earlier answers; this turn's own words prove nothing. */
+static void add_answers(const struct agent *a, struct evidence *e)
+{
+    for (size_t i = 1; i < a->talk.turn_at; i++)
+        if (a->talk.msgs.at[i].role == MODEL_ASSISTANT)
+            add_answer(e, a->talk.msgs.at[i].text, a->in.language);
+}
+
+/* Outputs, profiles and people's words; of earlier turns also what was answered. */
 static void collect(struct agent *a, struct evidence *e)
 {
-    for (size_t i = 1; i < a->talk.msgs.n; i++) {
-        const struct model_msg *m = &a->talk.msgs.at[i];
-        if (m->role == MODEL_ASSISTANT && i < a->talk.turn_at)
-            add_answer(e, m->text, a->in.language);
-    }
+    add_answers(a, e);
     for (size_t i = 1; i < a->talk.msgs.n; i++)
         if (a->talk.msgs.at[i].role != MODEL_ASSISTANT && !a->talk.msgs.at[i].passing)
             evidence_add(e, a->talk.msgs.at[i].text);
     for (size_t i = 0; i < a->cell_n; i++)
         add_cell(e, &a->cells[i].cell);
     add_programs(a, e);
+}
+
+/* A person's words without what the service laid before them: profiles stand between marks. */
+static void add_words(struct evidence *e, const char *text)
+{
+    for (const char *mark = strstr(text, "<data nonce="); mark; mark = strstr(text, "<data nonce=")) {
+        autofree char *before = xstrndup(text, (size_t)(mark - text));
+        const char *end = strstr(mark, "</data nonce=");
+        evidence_add(e, before);
+        text = end ? end : mark + strlen(mark);
+        text += strcspn(text, ">");
+    }
+    evidence_add(e, text);
+}
+
+static void add_columns(struct evidence *e, const struct json *files)
+{
+    for (const struct json *p = json_first(files); p; p = json_next(p))
+        for (const struct json *c = json_first(json_get(p, "columns")); c; c = json_next(c))
+            evidence_add_names(e, json_str_or(c, "name", ""));
+}
+
+/* The same without what profiles say of values: once a program has worked, a day or name that is the result was put out by one. A profile
+ * lists all of them, and does not say which it is. */
+static void collect_computed(struct agent *a, struct evidence *e)
+{
+    add_answers(a, e);
+    for (size_t i = 1; i < a->talk.msgs.n; i++) {
+        const struct model_msg *m = &a->talk.msgs.at[i];
+        if (m->role == MODEL_USER && !m->passing)
+            add_words(e, m->text);
+        else if (m->role == MODEL_TOOL)
+            evidence_add(e, m->text);
+    }
+    for (size_t i = 0; i < a->cell_n; i++)
+        add_cell(e, &a->cells[i].cell);
+    add_programs(a, e);
+    add_columns(e, a->in.files);
+}
+
+static bool has_worked(const struct agent *a)
+{
+    for (size_t i = 0; i < a->cell_n; i++)
+        if (a->cells[i].cell.status == CELL_OK)
+            return true;
+    return false;
 }
 
 static const char *last_part(const char *name)
@@ -137,6 +187,8 @@ void agent_doubts_clear(struct agent_doubts *d)
 {
     claims_clear(&d->facts);
     claims_clear(&d->files);
+    free(d->part);
+    d->part = NULL;
 }
 
 void agent_doubt(struct agent *a, const char *text, struct agent_doubts *out)
@@ -146,8 +198,12 @@ void agent_doubt(struct agent *a, const char *text, struct agent_doubts *out)
         return;
     collect(a, &e);
     claims_numbers(&out->facts, text, &e);
-    claims_days(&out->facts, text, &e);
-    claims_names(&out->facts, text, &e);
+    AUTO(evidence_clear) struct evidence computed = { 0 };
+    if (has_worked(a))
+        collect_computed(a, &computed);
+    claims_days(&out->facts, text, has_worked(a) ? &computed : &e);
+    claims_names(&out->facts, text, has_worked(a) ? &computed : &e);
     claims_files(&out->files, text, exists, a);
     out->chart = claims_chart(text) && !has_chart(a);
+    out->miscounted = claims_miscounted(a->in.request ? a->in.request : "", text, &out->part);
 }

@@ -134,6 +134,8 @@ const char *agent_load_call(const struct agent *a); /* how the newest table is l
 struct agent_doubts {
     struct claims facts, files; /* that nothing shows; that do not exist */
     bool chart;                 /* there is none, and one is spoken of */
+    bool miscounted;            /* "how many" is answered without a whole number */
+    char *part;                 /* but with this one; NULL: with none */
 };
 void agent_doubts_clear(struct agent_doubts *d);
 void agent_doubt(struct agent *a, const char *text, struct agent_doubts *out);

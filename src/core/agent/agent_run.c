@@ -195,6 +195,15 @@ static bool is_syntax_error(const struct cell *c)
     return false;
 }
 
+/* KeyError: 0. What stood in the brackets was meant as a place. */
+static bool is_position_error(const struct cell *c)
+{
+    const char *value = c->error_value ? c->error_value : "";
+    value += *value == '-';
+    return c->error_name && strcmp(c->error_name, "KeyError") == 0 && *value &&
+           value[strspn(value, "0123456789")] == '\0';
+}
+
 /* Counts what came of a cell and adds the word that may help. */
 static void count_cell(struct agent *a, const struct agent_cell *c, struct str *result)
 {
@@ -208,6 +217,8 @@ static void count_cell(struct agent *a, const struct agent_cell *c, struct str *
         add_note(result, a, NOTE_SYNTAX, NULL);
     else if (failed && json_len(a->in.files) && strcmp(c->cell.error_name ? c->cell.error_name : "", "NameError") == 0)
         add_note(result, a, NOTE_NAME, agent_load_call(a));
+    else if (failed && is_position_error(&c->cell))
+        add_note(result, a, NOTE_POSITION, NULL);
     if (failed && same_error >= LOOP_NOTE_TIMES)
         add_note(result, a, NOTE_SAME_ERROR, NULL);
     else if (same_call >= LOOP_NOTE_TIMES)

@@ -48,6 +48,9 @@ void claims_numbers(struct claims *out, const char *markdown, struct evidence *e
 void claims_days(struct claims *out, const char *markdown, struct evidence *e);
 /* Names given as a result, or as a column or value ("is Southampton", "the column `Fares`"), that stand nowhere else. */
 void claims_names(struct claims *out, const char *markdown, struct evidence *e);
+/* The question asks how many there are, and the answer gives no whole number. *part: the first that is not whole, NULL: none; caller
+ * frees. Questions for means, shares, and of what has parts (hours, tons) are not such. */
+bool claims_miscounted(const char *question, const char *markdown, char **part);
 /* A sentence says that there is a chart. */
 bool claims_chart(const char *markdown);
 /* Files that a sentence says were saved, attached and so on, unless exists() knows them. */

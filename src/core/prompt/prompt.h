@@ -33,6 +33,7 @@ enum prompt_note {
     NOTE_NOT_RUN_LIMIT,
     NOTE_SYNTAX,
     NOTE_NAME, /* a: the call that loads the newest table */
+    NOTE_POSITION,
     NOTE_SAME_ERROR,
     NOTE_SAME_CALL,
     NOTE_EMPTY,
@@ -42,6 +43,8 @@ enum prompt_note {
     NOTE_UNSUPPORTED,   /* a: numbers, days, names */
     NOTE_NO_FILE,       /* a: names */
     NOTE_NO_CHART,
+    NOTE_COUNT, /* a: " but 28.8", or "" */
+    NOTE_PROMISED,
     NOTE_RESTARTED,
     NOTE_EDITED,
     NOTE_SANDBOX,
