@@ -192,13 +192,11 @@ static void set_thinking(struct json *body, const struct wire_request *r)
         json_free(output);
 }
 
-static struct json *anthropic_request(const struct wire_request *r)
+/* What is read by the model, and so counted. */
+static void set_read(struct json *body, const struct wire_request *r)
 {
-    struct json *body = json_new_object();
     size_t i = 0;
     autofree char *system = wire_system(r, &i);
-    json_set_str(body, "model", r->model);
-    json_set_int(body, "max_tokens", r->max_output);
     if (json_len(r->schema))
         set_tools(body, r);
     if (system) {
@@ -208,6 +206,22 @@ static struct json *anthropic_request(const struct wire_request *r)
     }
     json_set(body, "messages", messages_of(r, i));
     set_thinking(body, r);
+}
+
+static struct json *anthropic_count(const struct wire_request *r)
+{
+    struct json *body = json_new_object();
+    json_set_str(body, "model", r->model);
+    set_read(body, r);
+    return body;
+}
+
+static struct json *anthropic_request(const struct wire_request *r)
+{
+    struct json *body = json_new_object();
+    json_set_str(body, "model", r->model);
+    json_set_int(body, "max_tokens", r->max_output);
+    set_read(body, r);
     if (r->fenced && !(r->quirks & WIRE_NO_STOP)) {
         struct json *stop = json_new_array();
         json_push(stop, json_new_string("\n```\n"));
@@ -374,6 +388,7 @@ static struct json *anthropic_replay(struct wire_reader *r)
 const struct wire wire_anthropic = {
     .dialect = "anthropic",
     .request = anthropic_request,
+    .count = anthropic_count,
     .event = anthropic_event,
     .whole = anthropic_whole,
     .replay = anthropic_replay,

@@ -485,8 +485,11 @@ static void take_body(struct wire_reader *r, const struct json *v, bool whole)
     take_usage(r, json_get(v, "usage"));
     take_usage(r, json_get(json_get(v, "x_groq"), "usage"));
     for (const struct json *c = json_first(choices); c; c = json_next(c))
-        if (json_type(c) == JSON_OBJECT && json_int_or(c, "index", 0) == 0)
+        if (json_type(c) == JSON_OBJECT && json_int_or(c, "index", 0) == 0) {
             take_choice(r, c, whole);
+            if (whole)
+                break; /* a second one is another answer */
+        }
 }
 
 static void chat_event(struct wire_reader *r, const char *name, const struct json *v)

@@ -13,7 +13,11 @@ enum {
     STALL_PLAIN_MS = 300000, /* this machine, without a graphics card: a long prompt is read for minutes */
     REFUSAL_MAX = 64 << 10,
     LESSONS_MAX = 10,           /* requests of one ask that only teach */
-    RETRY_AFTER_MAX_MS = 120000 /* longer waits are no waits */
+    RETRY_AFTER_MAX_MS = 120000, /* longer waits are no waits */
+    COUNT_MS = 15000,            /* for a count of tokens: without it the request goes out as it is */
+    COUNT_BYTES_LEAST = 2,       /* of a body, a token: before the server has counted one; figures and code are dense */
+    COUNT_SPARE = 64,            /* tokens between what was counted and the window */
+    ANSWER_LEAST = 256           /* tokens: with less room for an answer the conversation is too long */
 };
 
 struct model {
@@ -21,7 +25,7 @@ struct model {
     struct http *http;
     const struct wire *wire;
     const char *section; /* of the configuration, which outlives every transcript */
-    char *url, *name, *key, **headers;
+    char *url, *count_url, *name, *key, **headers;
     bool stream, allow_plain, native, fence; /* native, fence: as configured; neither: as it turns out */
     int64_t max_output, context;
     const char *effort; /* of the configuration */
@@ -46,7 +50,7 @@ struct model_call {
     int64_t max_output;
     size_t body_n;
     int lessons;
-    bool tried_plain, fenced, inside, cancelled; /* inside: a callback of the caller is on the stack */
+    bool tried_plain, counted, fenced, inside, cancelled; /* inside: a callback of the caller is on the stack */
 };
 
 /* ---- opening ---- */
@@ -70,6 +74,7 @@ static void provider_close(struct model *m)
         explicit_bzero(m->key, strlen(m->key));
     free(m->key);
     free(m->url);
+    free(m->count_url);
     free(m->name);
     free(m);
 }
@@ -111,6 +116,7 @@ static int provider_open(struct model **out, const struct wire *w, struct loop *
         return -1;
     }
     m->headers = provider_headers(w, m->url, m->key);
+    m->count_url = w->count ? provider_count_url(m->url) : NULL;
     m->memory = provider_memory_get(m->url, m->name, provider_first_quirks(w, m->url));
     *out = m;
     return 0;
@@ -211,6 +217,39 @@ static bool on_body(void *ud, int status, const char *data, size_t n)
 }
 
 static void on_done(void *ud, const struct http_answer *a);
+static void on_count(void *ud, const struct http_answer *a);
+
+/* It may be longer than the window, and the server can say. */
+static bool is_worth_counting(const struct model_call *c, size_t body_n)
+{
+    const struct provider_memory *memory = c->m->memory;
+    const double bytes = memory->token_bytes > 0 ? memory->token_bytes * 0.9 : COUNT_BYTES_LEAST;
+    if (!c->m->count_url || memory->uncounted || c->counted || c->m->context <= 0)
+        return false;
+    return (double)body_n / bytes > (double)(c->m->context - c->max_output);
+}
+
+static int ask_count(struct model_call *c, const struct wire_request *request, struct err *e)
+{
+    static const struct http_events events = { .done = on_count };
+    AUTO(str_clear) struct str body = STR_INIT(WIRE_REQUEST_MAX);
+    autojson struct json *tree = c->m->wire->count(request);
+    c->counted = true;
+    json_print(&body, tree);
+    const struct http_request r = {
+        .method = "POST",
+        .url = c->m->count_url,
+        .headers = (const char *const *)c->m->headers,
+        .body = str_peek(&body),
+        .body_n = body.len,
+        .allow_plain = c->m->allow_plain,
+        .tries = 1,
+        .total_ms = COUNT_MS,
+        .stall_ms = COUNT_MS,
+        .max_bytes = REFUSAL_MAX,
+    };
+    return http_start(&c->http, c->m->http, &r, &events, c, e);
+}
 
 static int send_request(struct model_call *c, struct err *e)
 {
@@ -231,6 +270,8 @@ static int send_request(struct model_call *c, struct err *e)
     if (str_check(&body, e) < 0)
         return err_wrap(e, "the conversation");
     c->body_n = body.len;
+    if (is_worth_counting(c, body.len))
+        return ask_count(c, &request, e);
     const struct http_request r = {
         .method = "POST",
         .url = m->url,
@@ -302,6 +343,52 @@ static void tell_answer(struct model_call *c, struct model_answer *a)
     call_free(c);
 }
 
+/* ---- counted before it is sent ---- */
+
+static void tell_too_long(struct model_call *c, int64_t tokens)
+{
+    struct err e = { 0 };
+    (void)err_set(&e, ERR_REFUSED, "the conversation is longer than the model's window (%lld tokens counted, %lld fit)",
+                  (long long)tokens, (long long)c->m->context);
+    e.sys = EMSGSIZE;
+    if (c->ev.too_long)
+        c->ev.too_long(c->ud, c->m->context, tokens);
+    tell_error(c, &e);
+}
+
+/* What cannot be counted goes out as it is: the server will say. */
+static void on_count(void *ud, const struct http_answer *a)
+{
+    struct model_call *c = ud;
+    struct provider_memory *memory = c->m->memory;
+    struct err e = { 0 }, ignored = { 0 };
+    autojson struct json *v = NULL;
+    c->http = NULL;
+    if (!a->err && a->status == 200 && json_parse(&v, a->body ? a->body : "", a->body_n, REFUSAL_MAX, &ignored) < 0)
+        memory->uncounted = true;
+    const int64_t tokens = json_int_or(v, "input_tokens", 0), room = c->m->context - tokens - COUNT_SPARE;
+    memory->uncounted = memory->uncounted || a->status == 400 || a->status == 404 || a->status == 405;
+    log_info("tokens_counted", KV_S("model", c->m->section), KV_I("status", a->status), KV_I("tokens", tokens));
+    if (tokens > 0 && tokens <= WIRE_TOKENS_MAX) {
+        memory->token_bytes = (double)c->body_n / (double)tokens;
+        if (room < ANSWER_LEAST || room < c->max_output / 4) {
+            tell_too_long(c, tokens);
+            return;
+        }
+        c->max_output = c->max_output < room ? c->max_output : room;
+    }
+    if (send_request(c, &e) < 0)
+        tell_error(c, &e);
+}
+
+/* Of what was read. */
+static void learn_bytes(struct model_call *c, int64_t tokens)
+{
+    enum { SURE_TOKENS = 500 };
+    if (c->m->count_url && tokens >= SURE_TOKENS)
+        c->m->memory->token_bytes = (double)c->body_n / (double)tokens;
+}
+
 static void again(struct model_call *c, const char *what)
 {
     struct err e = { 0 };
@@ -352,9 +439,10 @@ static bool learn(struct model_call *c, const struct wire_error *error)
     return true;
 }
 
-static long retry_ms(const struct http_answer *a)
+/* By its header, else by its words. */
+static long retry_ms(const struct http_answer *a, const struct wire_error *error)
 {
-    const int64_t wait = http_retry_after_ms(a);
+    const int64_t asked = http_retry_after_ms(a), wait = asked > 0 ? asked : wire_error_wait_ms(error);
     return wait <= RETRY_AFTER_MAX_MS ? (long)wait : 0;
 }
 
@@ -378,7 +466,7 @@ static void refuse(struct model_call *c, const struct http_answer *a)
     else if (should && strcmp(should, "false") == 0 && err_retryable(&e))
         e.kind = ERR_REFUSED;
     if (e.kind == ERR_LIMIT)
-        e.retry_ms = retry_ms(a);
+        e.retry_ms = retry_ms(a, &error);
     tell_length(c, &error, &e);
     tell_error(c, &e);
 }
@@ -442,6 +530,7 @@ static void finish(struct model_call *c)
     c->m->memory->worked = true;
     c->m->memory->quirks |= c->quirks;
     check_usage(c, &a.usage);
+    learn_bytes(c, a.usage.in);
     take_program(c, &asked, &a);
     tell_answer(c, &a);
 }

@@ -4,6 +4,9 @@
  * role, tools): then it is asked again at once, and what was learned holds for that (URL, model) until the process ends.
  * Tries after a failed transport are the caller's, who counts them.
  *
+ * A server that counts tokens for nothing (Anthropic) is asked before a request that may be longer than the model's window, and only then:
+ * what does not fit is not sent, and ends like a refusal for length; an answer's ceiling is lowered to what is left.
+ *
  * Errors of done(), besides those of http.h (ERR_NET, ERR_TIMEOUT; the whole within 10 minutes, a stream's next byte within 90 s, 300 s
  * from this machine, where processors do the work):
  *   ERR_CONFIG  key refused (sys EACCES), no credit or quota (sys EDQUOT), no such model or address (sys ENOENT), a redirect
@@ -25,6 +28,8 @@ char *provider_url(const struct wire *w, const char *base, const char *version);
 bool provider_is_plain(const char *url); /* http:// */
 /* What is known of an address before the first refusal: a set of wire_quirk. */
 unsigned provider_first_quirks(const struct wire *w, const char *url);
+/* Where tokens are counted, for a request that goes to url. Caller frees. */
+char *provider_count_url(const char *url);
 /* Header lines, NULL-terminated; key NULL: none. The caller frees (provider_headers_free wipes them). */
 char **provider_headers(const struct wire *w, const char *url, const char *key);
 void provider_headers_free(char **lines);
@@ -37,6 +42,8 @@ struct provider_memory {
     int64_t max_output; /* tokens that the server allows; 0: not known */
     bool worked;        /* it has answered once */
     bool called;        /* it has called a tool once: the server knows tools */
+    bool uncounted;     /* it does not count tokens when asked to */
+    double token_bytes; /* of a request's body, as it counts; 0: not known */
 };
 /* For the life of the process; made with `first` when new. */
 struct provider_memory *provider_memory_get(const char *url, const char *model, unsigned first);

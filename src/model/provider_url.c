@@ -75,6 +75,12 @@ char *provider_url(const struct wire *w, const char *base, const char *version)
                      *version ? "?api-version=" : "", version);
 }
 
+char *provider_count_url(const char *url)
+{
+    const int path = (int)strcspn(url, "?");
+    return xasprintf("%.*s/count_tokens%s", path, url, url + path);
+}
+
 unsigned provider_first_quirks(const struct wire *w, const char *url)
 {
     if (w == &wire_chat && (is_host(url, "api.openai.com") || is_azure(url)))

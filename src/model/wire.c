@@ -371,6 +371,18 @@ static void fill_raw(struct model_msg *m, struct wire_reader *r, const struct wi
     m->provider = ask->provider;
 }
 
+/* Servers report nonsense as well. What is negative or beyond any window is not reported; more read back than sent there cannot be. */
+static struct model_usage usage_of(const struct wire_reader *r)
+{
+    struct model_usage u = r->usage;
+    int64_t *const all[] = { &u.in, &u.cached, &u.out };
+    for (size_t i = 0; i < countof(all); i++)
+        if (*all[i] < 0 || *all[i] > WIRE_TOKENS_MAX)
+            *all[i] = 0;
+    u.cached = u.cached < u.in ? u.cached : u.in;
+    return u;
+}
+
 int wire_reader_finish(struct wire_reader *r, const struct wire_request *ask, struct model_answer *out, struct err *e)
 {
     if (check_end(r, e) < 0)
@@ -379,7 +391,7 @@ int wire_reader_finish(struct wire_reader *r, const struct wire_request *ask, st
     *out = (struct model_answer){
         .msg = { .role = MODEL_ASSISTANT, .text = wire_visible(r) },
         .stop = r->refusal.len ? MODEL_STOP_REFUSED : r->stop,
-        .usage = r->usage,
+        .usage = usage_of(r),
     };
     if (wire_blank(out->msg.text) && r->refusal.len) {
         free(out->msg.text);

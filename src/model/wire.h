@@ -16,6 +16,7 @@ enum {
     WIRE_BLOCKS_MAX = 256,       /* calls and blocks of one answer */
     WIRE_KEPT_MAX = 32,          /* members that nobody here knows, of one message or call */
     WIRE_RAW_MAX = 2 << 20,      /* what is kept for a replay; more is not kept, and the neutral form is sent */
+    WIRE_TOKENS_MAX = 100000000, /* of one call: more is no count */
     WIRE_REQUEST_MAX = 32 << 20, /* what Anthropic takes; the others take less */
 };
 
@@ -110,6 +111,8 @@ struct wire {
     bool lines;          /* streams are a value a line, no events */
     /* The body; caller frees. */
     struct json *(*request)(const struct wire_request *r);
+    /* The body that asks how many tokens that would be, at the request's address and "/count_tokens"; caller frees. NULL: nobody can say. */
+    struct json *(*count)(const struct wire_request *r);
     /* One event of a stream; name: "" when it had none. */
     void (*event)(struct wire_reader *r, const char *name, const struct json *data);
     /* An answer that is no stream. */
@@ -185,6 +188,8 @@ int64_t wire_error_room(const struct wire_error *w, int64_t asked);
 /* What an error about length says of the window and of what was sent, in members or words; 0: nothing. */
 int64_t wire_error_window(const struct wire_error *w);
 int64_t wire_error_sent(const struct wire_error *w);
+/* The wait that it names in words ("Please try again in 1.5s"); 0: none. */
+int64_t wire_error_wait_ms(const struct wire_error *w);
 /* As an error of ours. Kinds: ERR_CONFIG what the operator must mend (key, model name, address, money: sys EDQUOT); ERR_LIMIT
  * too many requests, overloaded; ERR_NET the peer's own trouble; ERR_REFUSED the rest. A conversation that is too long is ERR_REFUSED
  * with sys EMSGSIZE (model_err_too_long). Returns -1. */

@@ -154,6 +154,29 @@ bool wire_error_filtered(const struct wire_error *w)
     return wire_error_says(w, words);
 }
 
+/* "20s", "1.5 seconds", "350ms", "6m0s", "1h2m3.5s": milliseconds; 0: none of these. */
+static int64_t read_wait(const char *at)
+{
+    static const struct {
+        const char *unit;
+        double ms;
+    } units[] = { { "ms", 1 }, { "milli", 1 }, { "s", 1e3 }, { "m", 6e4 }, { "h", 3.6e6 } };
+    double sum = 0;
+    while (isdigit((unsigned char)*at)) {
+        char *end = NULL;
+        const double n = strtod(at, &end);
+        size_t i = 0;
+        end += strspn(end, " ");
+        while (i < countof(units) && strncasecmp(end, units[i].unit, strlen(units[i].unit)) != 0)
+            i++;
+        if (i == countof(units) || !(n < 1e6))
+            break;
+        sum += n * units[i].ms;
+        at = end + strlen(units[i].unit);
+    }
+    return (int64_t)sum;
+}
+
 static bool too_long(const struct wire_error *w)
 {
     static const char *const words[] = { "context_length_exceeded",
@@ -177,8 +200,46 @@ static bool too_long(const struct wire_error *w)
                                          "must be <=",
                                          "input is too long",
                                          "too many tokens",
+                                         "range of input length should be",
+                                         "exceeded model token limit",
+                                         "exceeds maximum context length",
+                                         "exceeds the model's maximum context",
+                                         "exceeds the maximum length",
+                                         "exceeds the maximum allowed length",
+                                         "longer than the maximum model length",
+                                         "longer than the model's context length",
+                                         "longer than the context",
+                                         "less than max_seq_len",
+                                         "context window exceeds limit",
+                                         "exceed max message tokens",
+                                         "tokens too long",
+                                         "prompt is longer than",
+                                         "reduce the length of the messages",
+                                         "model_max_prompt_tokens_exceeded",
+                                         "string_above_max_length",
+                                         "trop long",
+                                         "zu lang",
+                                         "demasiado larg",
+                                         "слишком длин",
+                                         "超长",
+                                         "输入过长",
+                                         "內容過長",
+                                         "长度超过",
+                                         "超出最大长度",
+                                         "超过最大长度",
+                                         "超出上下文",
+                                         "超过上下文",
+                                         "超过模型最大长度",
+                                         "長すぎ",
+                                         "컨텍스트 길이",
                                          NULL };
     return w->status == 413 || wire_error_says(w, words);
+}
+
+/* "Request too large ... tokens per min (TPM): Limit 6000, Requested 7012": no wait makes it fit. */
+static bool too_large_at_once(const struct wire_error *w)
+{
+    return strcasestr(w->message, "request too large for") || strcasestr(w->message, "output tokens must be reduced");
 }
 
 static bool no_money(const struct wire_error *w)
@@ -192,8 +253,33 @@ static bool no_money(const struct wire_error *w)
                                          "insufficient_balance",
                                          "insufficient credits",
                                          "exceeded your current quota",
+                                         "insufficient_user_quota",
+                                         "insufficient account balance",
+                                         "balance is not enough",
+                                         "account balance is",
+                                         "out of credits",
+                                         "payment required",
+                                         "arrearage",
+                                         "overdue-payment",
+                                         "余额不足",
+                                         "额度不足",
+                                         "欠费",
                                          NULL };
-    return w->status == 402 || wire_error_says(w, words);
+    return w->status == 402 || (wire_error_wait_ms(w) == 0 && wire_error_says(w, words));
+}
+
+/* Gemini says "quota" and "billing" of a minute's quota as well, and names the seconds to its end. */
+int64_t wire_error_wait_ms(const struct wire_error *w)
+{
+    static const char *const phrases[] = { "try again in ", "retry in ", "retry after ", "retry_after: ", "try again after ",
+                                           "wait ", "available in " };
+    for (size_t i = 0; i < countof(phrases); i++) {
+        const char *at = strcasestr(w->message, phrases[i]);
+        const int64_t wait_ms = at ? read_wait(at + strlen(phrases[i])) : 0;
+        if (wait_ms > 0)
+            return wait_ms;
+    }
+    return 0;
 }
 
 static bool no_entry(const struct wire_error *w)
@@ -205,8 +291,11 @@ static bool no_entry(const struct wire_error *w)
 
 static bool not_there(const struct wire_error *w)
 {
-    static const char *const words[] = { "model_not_found", "not_found_error", "DeploymentNotFound", NULL };
-    return w->status == 404 || wire_error_says(w, words);
+    static const char *const words[] = { "model_not_found", "not_found_error", "DeploymentNotFound", "has been retired",
+                                         "has been deprecated", "has been decommissioned", "model_decommissioned",
+                                         "model is deprecated", "not a valid model", "invalid model name",
+                                         "model does not exist", "no longer available", NULL };
+    return w->status == 404 || w->status == 410 || wire_error_says(w, words);
 }
 
 static bool busy(const struct wire_error *w)
@@ -287,6 +376,13 @@ int64_t wire_error_window(const struct wire_error *w)
                                            "tokens allowed (",
                                            "must be <=",
                                            "model's limit of",
+                                           "token limit: ",
+                                           "input length should be [1, ",
+                                           "maximum model length of ",
+                                           "model's context length (",
+                                           "maximum length ",
+                                           "max_seq_len (",
+                                           "(TPM): Limit ",
                                            "model limit of",
                                            " maximum context length",
                                            "context limit: ",
@@ -308,6 +404,10 @@ int64_t wire_error_sent(const struct wire_error *w)
                                            "messages resulted in",
                                            "token count (",
                                            "Requested tokens (",
+                                           ", Requested ",
+                                           "prompt_tokens (",
+                                           "(length ",
+                                           "The input (",
                                            "Prompt contains",
                                            "Given: ",
                                            " in the messages" };
@@ -368,7 +468,7 @@ int wire_error_set(struct err *e, const struct wire_error *w)
         return set(e, ERR_CONFIG, 0, "the address leads elsewhere, where the key must not go", w);
     if (no_money(w))
         return set(e, ERR_CONFIG, EDQUOT, "the account has no credit or quota left", w);
-    if (w->status != 429 && too_long(w))
+    if (too_large_at_once(w) || (w->status != 429 && too_long(w)))
         return set(e, ERR_REFUSED, EMSGSIZE, "the conversation is longer than the model's window", w);
     if (busy(w))
         return set(e, ERR_LIMIT, 0, "the model's server is busy", w);

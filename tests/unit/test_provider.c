@@ -90,6 +90,8 @@ static void only_known_hosts_are_asked_in_the_new_way_at_once(void **state)
 
 /* ---- what refusals mean ---- */
 
+#define PLAIN(words) "{\"error\":{\"message\":\"" words "\"}}"
+
 static struct wire_error read_error(int status, const char *body)
 {
     struct wire_error error;
@@ -162,6 +164,30 @@ static void each_refusal_has_its_kind(void **state)
         { 413, "{\"type\":\"error\",\"error\":{\"type\":\"request_too_large\"}}", ERR_REFUSED, EMSGSIZE },
         { 400, "{\"error\":{\"message\":\"Invalid value\"}}", ERR_REFUSED, 0 },
         { 422, "", ERR_REFUSED, 0 },
+        /* the same things in other words, and in other languages */
+        { 400, PLAIN("Range of input length should be [1, 30720]"), ERR_REFUSED, EMSGSIZE },
+        { 400, PLAIN("Invalid request: Your request exceeded model token limit: 8192"), ERR_REFUSED, EMSGSIZE },
+        { 400, PLAIN("The decoder prompt (length 5000) is longer than the maximum model length of 4096."), ERR_REFUSED,
+          EMSGSIZE },
+        { 400, PLAIN("length of prompt_tokens (40000) must be less than max_seq_len (32768)."), ERR_REFUSED, EMSGSIZE },
+        { 400, "{\"error\":{\"code\":\"1261\",\"message\":\"Prompt 超长\"}}", ERR_REFUSED, EMSGSIZE },
+        { 400, PLAIN("输入长度超过限制"), ERR_REFUSED, EMSGSIZE },
+        { 400, PLAIN("Die Anfrage ist zu lang für das Modell."), ERR_REFUSED, EMSGSIZE },
+        { 400, PLAIN("La requête est trop longue pour le contexte."), ERR_REFUSED, EMSGSIZE },
+        { 429, PLAIN("Request too large for m on tokens per min (TPM): Limit 6000, Requested 7012."), ERR_REFUSED,
+          EMSGSIZE },
+        { 429, PLAIN("Rate limit reached for m on tokens per min. Please try again in 1.2s."), ERR_LIMIT, 0 },
+        { 429,
+          "{\"error\":{\"code\":429,\"message\":\"You exceeded your current quota, please check your plan and billing "
+          "details. Please retry in 23.5s.\",\"status\":\"RESOURCE_EXHAUSTED\"}}",
+          ERR_LIMIT, 0 },
+        { 403, "{\"error\":{\"code\":\"insufficient_user_quota\",\"message\":\"no\"}}", ERR_CONFIG, EDQUOT },
+        { 429, "{\"error\":{\"code\":\"1113\",\"message\":\"您的账户余额不足，请充值\"}}", ERR_CONFIG, EDQUOT },
+        { 400, "{\"code\":\"Arrearage\",\"message\":\"Access denied\"}", ERR_CONFIG, EDQUOT },
+        { 403, "<html>Forbidden</html>", ERR_CONFIG, EACCES },
+        { 410, PLAIN("The model m has been retired"), ERR_CONFIG, ENOENT },
+        { 400, PLAIN("The model `m` has been deprecated"), ERR_CONFIG, ENOENT },
+        { 400, PLAIN("m is not a valid model ID"), ERR_CONFIG, ENOENT },
         { 0, "{\"error\":{\"code\":502,\"message\":\"provider disconnected\"}}", ERR_NET, 0 },
         { 0, "{\"error\":{\"type\":\"overloaded_error\"}}", ERR_LIMIT, 0 },
         { 0, "{\"error\":{\"type\":\"invalid_request_error\",\"message\":\"m\"}}", ERR_REFUSED, 0 },
@@ -177,12 +203,39 @@ static void each_refusal_has_its_kind(void **state)
     }
 }
 
+static void the_wait_is_read_from_words_too(void **state)
+{
+    static const struct {
+        const char *words;
+        int64_t ms;
+    } table[] = {
+        { "Rate limit reached. Please try again in 20s. Visit ...", 20000 },
+        { "Please try again in 1.2s.", 1200 },
+        { "Please try again in 350ms.", 350 },
+        { "Please try again in 6m0s.", 360000 },
+        { "try again in 1h2m3.5s", 3723500 },
+        { "Please retry in 23.456789s.", 23456 },
+        { "Please wait 5 seconds before the next call", 5000 },
+        { "try again in 2 minutes", 120000 },
+        { "try again in 30", 0 },
+        { "try again in -5s", 0 },
+        { "try again in 99999999999999999999s", 0 },
+        { "try again in a while", 0 },
+        { "", 0 },
+    };
+    (void)state;
+    for (size_t i = 0; i < countof(table); i++) {
+        struct wire_error e = { .status = 429 };
+        (void)snprintf(e.message, sizeof(e.message), "%s", table[i].words);
+        assert_int_equal(wire_error_wait_ms(&e), table[i].ms);
+    }
+}
+
 /* ---- what refusals teach ---- */
 
 #define OPENAI(words, field)                                                                      \
     "{\"error\":{\"message\":\"" words "\",\"type\":\"invalid_request_error\",\"param\":\"" field \
     "\",\"code\":\"unsupported_parameter\"}}"
-#define PLAIN(words) "{\"error\":{\"message\":\"" words "\"}}"
 
 static const struct lesson {
     const struct wire *wire;
@@ -322,6 +375,12 @@ static void the_window_is_read_from_a_refusal_for_length(void **state)
         { "{\"error\":{\"message\":\"request (9000 tokens) exceeds the available context size (8192 tokens), try increasing it\"}}",
           8192, 9000 },
         { PLAIN("prompt is too long: 250000 tokens > 200000 maximum"), 200000, 250000 },
+        { PLAIN("Range of input length should be [1, 30720]"), 30720, 0 },
+        { PLAIN("Your request exceeded model token limit: 8192"), 8192, 0 },
+        { PLAIN("The decoder prompt (length 5000) is longer than the maximum model length of 4096."), 4096, 5000 },
+        { PLAIN("length of prompt_tokens (40000) must be less than max_seq_len (32768)."), 32768, 40000 },
+        { PLAIN("Request too large for m on tokens per min (TPM): Limit 6000, Requested 7012."), 6000, 7012 },
+        { PLAIN("The input (5000 tokens) is longer than the model's context length (4096 tokens)."), 4096, 5000 },
         { PLAIN("input length and `max_tokens` exceed context limit: 173088 + 32000 > 200000, decrease"), 200000, 0 },
         { PLAIN("The input token count (1048999) exceeds the maximum number of tokens allowed (1048575)."), 1048575,
           1048999 },
@@ -385,6 +444,7 @@ int main(void)
         cmocka_unit_test(only_known_hosts_are_asked_in_the_new_way_at_once),
         cmocka_unit_test(bodies_of_every_shape_are_read),
         cmocka_unit_test(each_refusal_has_its_kind),
+        cmocka_unit_test(the_wait_is_read_from_words_too),
         cmocka_unit_test(a_refusal_teaches_what_it_names_and_only_once),
         cmocka_unit_test(tools_are_given_up_only_where_that_is_allowed),
         cmocka_unit_test(room_for_an_answer_is_read_from_the_refusal),
