@@ -8,7 +8,7 @@ import sqlite3
 import unittest
 
 from bot import Bot
-from encrypted import API, FULL, Encrypted, in_room
+from encrypted import API, FULL, Encrypted, in_room, index_of
 from jspeer import JsPerson
 from niopeer import NioPerson, nio_process
 from proxy import Call, Proxy
@@ -181,6 +181,18 @@ class Faults(Encrypted):
         self.ask(self.ann, self.the_bot, room, "two")
         kinds = {c.path.split("/send/")[1].split("/")[0] for c in self.proxy.seen(f"PUT .*{room.replace('!', '.')}.*/send/", self.calls)}
         self.assertEqual(kinds - {"m.reaction"}, {"m.room.encrypted"})
+
+    def test_a_thread_that_can_not_be_is_left_out_of_what_is_encrypted_too(self) -> None:
+        room = self.room(self.ann, self.the_bot, self.bea)
+
+        def no(call: Call) -> None:
+            if "rel_type" in call.json.get("m.relates_to", {}):
+                call.reply(400, {"errcode": "M_UNKNOWN", "error": "Cannot start threads from an event with a relation"})
+        self.proxy.on("PUT .*/send/m.room.encrypted/", no)
+        got = self.ask(self.ann, self.the_bot, room, "hello")
+        self.assertNotIn("rel_type", got["wire"].get("m.relates_to", {}))
+        used = [index_of(c.json) for c in self.proxy.seen("PUT .*/send/m.room.encrypted/", self.calls)]
+        self.assertEqual(len(used), len(set(used)))
 
     # ---- keys of others ----
 

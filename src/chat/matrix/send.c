@@ -21,12 +21,26 @@ void outbox_put(struct chat *c, const struct put *p, api_fn *fn, void *ud)
 
 /* ---- messages ---- */
 
-static bool halve(struct job *job)
+/* What the server refuses is encrypted anew in its next form, under another key of its own. */
+static void unseal(const struct job *job)
 {
     struct err e = { 0 };
     if (sent_unseal(job, &e) < 0)
         log_warn("matrix_sealed_not_forgotten", KV_S("txn", job->txn), KV_E(&e));
+    json_free(take(job->messages[job->at].sealed));
+}
+
+static bool halve(struct job *job)
+{
+    unseal(job);
     return job_halve(job);
+}
+
+static void leave_alone(const struct job *job, struct message *m)
+{
+    unseal(job);
+    m->bare = true;
+    json_set(m->content, "m.relates_to", json_new_object());
 }
 
 /* The server refuses; is there another way to say it? */
@@ -35,8 +49,7 @@ static bool another_way(struct job *job, const struct api_answer *a)
     struct message *m = &job->messages[job->at];
     if (a->status == 400 && m->content && !m->target && !m->bare && json_get(m->content, "m.relates_to") &&
         strcmp(a->errcode, "M_UNKNOWN") == 0) { /* that thread can't be, or is gone */
-        m->bare = true;
-        json_set(m->content, "m.relates_to", json_new_object());
+        leave_alone(job, m);
         return true;
     }
     if (a->status == 413 && m->content && halve(job)) {
@@ -44,6 +57,7 @@ static bool another_way(struct job *job, const struct api_answer *a)
         return true;
     }
     if (a->status == 413 && m->content && !m->target && !m->bare) {
+        unseal(job);
         autofree char *words =
             xasprintf("A part of this answer (%s) is larger than this server takes.", m->name ? m->name : "its text");
         m->bare = true;
