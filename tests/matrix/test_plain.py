@@ -5,6 +5,7 @@ import zipfile
 
 from bot import Case, call, is_answer, longer
 from niopeer import NioPerson, nio_process
+from synapse import Person
 
 CHART = "import matplotlib.pyplot as plt\nplt.plot([1, 2]); plt.title('growth')"
 CSV = b"region,amount\nnorth,10\nsouth,32\n"
@@ -133,6 +134,41 @@ class Threads(Case):
         reply = ann.say(room, "a reply", **{"m.relates_to": {"m.in_reply_to": {"event_id": plain}}})
         deeper = ann.say(room, "a reply to it", bot.user, **{"m.relates_to": {"m.in_reply_to": {"event_id": reply}}})
         self.assertEqual(self.answer(ann, room, bot, deeper)["content"]["m.relates_to"]["m.in_reply_to"]["event_id"], deeper)
+
+
+    def test_s13_an_unthreaded_reply_to_what_others_say_in_a_thread_is_answered_in_that_thread(self) -> None:
+        bot = self.bot({"text": "here"})
+        ann, room = self.group(bot)
+        root = ann.say(room, "people talk")
+        inside = ann.in_thread(room, root, "and talk")
+        asked = ann.say(room, "bot?", bot.user, **{"m.relates_to": {"m.in_reply_to": {"event_id": inside}}})
+        self.assertEqual(self.answer(ann, room, bot, asked)["content"]["m.relates_to"]["event_id"], root)
+
+    def test_s14_a_mention_that_is_added_later_makes_it_a_question_where_it_was_said(self) -> None:
+        bot = self.bot({"text": "here"}, call(SUM), {"text": "done"}, call(SUM), {"text": "again"})
+        ann, eve = self.person(), self.person("eve")
+        ann, room = self.group(bot, ann, eve)
+
+        def edit(who: Person, event: str, new: dict) -> None:
+            new = {"msgtype": "m.text"} | new | {"m.mentions": {"user_ids": [bot.user]}}
+            who.send_event(room, new | {"body": "* " + new["body"], "m.new_content": new, "m.relates_to": {"rel_type": "m.replace", "event_id": event}})
+        root = ann.say(room, "people talk")
+        inside = ann.in_thread(room, root, "what is it?")
+        edit(eve, inside, {"body": "evil"})  # not hers
+        edit(ann, inside, {"body": "what is it, bot?"})
+        got = self.answer(ann, room, bot)["content"]
+        self.assertEqual((got["org.sandbook.re"], got["m.relates_to"]["event_id"]), (inside, root))
+        # The caption of a file, first without and then with other words.
+        url = ann.upload(CSV, "sales.csv")
+        file = {"msgtype": "m.file", "filename": "sales.csv", "url": url, "info": {"size": len(CSV)}}
+        sent = ann.send_event(room, file | {"body": "sum of amount"})
+        edit(ann, sent, file | {"body": "sum of amount, bot"})
+        got = self.answer(ann, room, bot, sent)["content"]
+        self.assertEqual(got["m.relates_to"]["event_id"], sent)
+        self.assertIn("1 cell", got["body"])  # which read the file
+        self.assertNotIn("failed", got["body"])
+        edit(ann, sent, file | {"body": "sum of amount, once more"})
+        ann.until(room, lambda e: e["sender"] == bot.user and e["content"].get("body", "").startswith("again"))
 
 
 class Files(Case):

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "ids.h"
 #include "json.h"
+#include "log.h"
 #include "work.h"
 
 static struct mx_self self_of(const struct chat *c)
@@ -60,10 +61,10 @@ bool gate_is_chatter(const struct room *r, const struct json *event)
 /* ---- messages ---- */
 
 /* Where an answer to an event outside of threads goes. */
-static char *own_thread(const struct work *w)
+static char *own_thread(const struct work *w, const char *event, enum mx_relation_type relation)
 {
-    const bool can_be_root = w->relation.type == MX_NO_RELATION;
-    return !w->direct && can_be_root && in_threads(w->row->room) ? xstrdup(w->ev.id) : NULL;
+    const bool can_be_root = relation == MX_NO_RELATION;
+    return !w->direct && can_be_root && in_threads(w->row->room) ? xstrdup(event) : NULL;
 }
 
 /* *quoted: what a person replied to, when that is known. */
@@ -78,7 +79,7 @@ static int find_thread(struct work *w, bool *is_ours, struct place *quoted, stru
     else if (found)
         w->thread = quoted->thread ? xstrdup(quoted->thread) : NULL;
     else
-        w->thread = own_thread(w);
+        w->thread = own_thread(w, w->ev.id, w->relation.type);
     if (found && quoted->answers) /* who answers us talks to us */
         w->mentioned = true;
     return w->thread ? matrix_thread_known(w->c, w->row->room->id, w->thread, is_ours, e) : 0;
@@ -113,30 +114,70 @@ static int decide_message(struct work *w, struct err *e)
 
 /* ---- second thoughts ---- */
 
+/* It was of no concern to us, and now calls us: as if it had been said like this. Who wrote it, and in which thread, only the server can say;
+ * so may it carry a file. */
+static int decide_late_mention(struct work *w)
+{
+    w->type = CHAT_MESSAGE;
+    w->id = xstrdup(w->relation.target);
+    w->remember = true;
+    add_fetch(w, w->relation.target);
+    return 1;
+}
+
 static int decide_edit(struct work *w, struct err *e)
 {
     const struct mx_self self = self_of(w->c);
     AUTO(place_clear) struct place was = { 0 };
     bool found = false;
     const struct json *content = json_get(w->content, "m.new_content");
-    if (json_type(content) != JSON_OBJECT || mx_msgtype(content) != MX_TEXT)
+    const enum mx_msgtype what = mx_msgtype(content); /* of a file: its caption */
+    if ((what != MX_TEXT && what != MX_FILE) || json_get(content, MATRIX_ANSWERS))
         return 0;
     if (matrix_place_get(w->c, w->relation.target, &was, &found, e) < 0)
         return -1;
-    if (found && (!was.by || strcmp(was.by, w->ev.sender) != 0)) /* nobody edits another's words */
+    if (found ? !was.by || strcmp(was.by, w->ev.sender) != 0 /* nobody edits another's words */
+              : !mx_is_mentioned(content, &self))
         return 0;
-    w->mentioned = mx_is_mentioned(content, &self);
-    if (!found && !w->mentioned)
-        return 0;
-    w->type = CHAT_EDIT;
-    w->about = xstrdup(w->relation.target);
-    if (found)
-        w->thread = was.thread ? xstrdup(was.thread) : NULL;
-    else if (!w->direct && in_threads(w->row->room))
-        w->thread = xstrdup(w->relation.target);
     w->mentioned = true;
     w->text = mx_text(content, &self, false);
+    if (!found)
+        return decide_late_mention(w);
+    w->type = CHAT_EDIT;
+    w->about = xstrdup(w->relation.target);
+    w->thread = was.thread ? xstrdup(was.thread) : NULL;
     return 1;
+}
+
+/* ---- what the server says of an event that it points to ---- */
+
+static void move_to_thread(struct work *w, const char *root)
+{
+    struct err e = { 0 };
+    bool ours = false;
+    free(w->thread);
+    w->thread = xstrdup(root);
+    if (matrix_thread_known(w->c, w->row->room->id, root, &ours, &e) < 0)
+        log_warn("matrix_thread_unread", KV_E(&e));
+    if (!ours)
+        add_fetch(w, root); /* it may be a file */
+}
+
+bool work_learn(struct work *w, const struct mx_event *ev)
+{
+    const bool edited = w->id && strcmp(w->fetch[w->fetched], w->id) == 0;
+    const bool quoted = !edited && w->relation.reply_to && strcmp(w->fetch[w->fetched], w->relation.reply_to) == 0;
+    struct mx_relation at;
+    if (!ev || ev->redacted)
+        return !edited;
+    mx_relation_read(&at, json_get(ev->content, "m.relates_to"));
+    if (edited && (strcmp(ev->sender, w->ev.sender) != 0 || at.type == MX_REPLACE))
+        return false;
+    if (edited)
+        w->thread = own_thread(w, w->id, at.type);
+    if (at.type == MX_THREAD && (edited || (quoted && w->relation.type == MX_NO_RELATION)))
+        move_to_thread(w, at.target); /* of a client that knows no threads */
+    return true;
 }
 
 static int decide_about(struct work *w, enum chat_event_type type, const char *target, struct err *e)

@@ -29,6 +29,7 @@ static void work_free(struct work *w)
     }
     json_free(w->j);
     crypto_message_clear(&w->clear);
+    free(w->id);
     free(w->about);
     free(w->thread);
     free(w->text);
@@ -69,11 +70,16 @@ static void drop(struct work *w)
 
 /* ---- the end: delivered ---- */
 
+static const char *id_of(const struct work *w)
+{
+    return w->id ? w->id : w->ev.id;
+}
+
 static int report(struct work *w)
 {
     const struct chat_event ev = {
         .type = w->type,
-        .id = w->ev.id,
+        .id = id_of(w),
         .about = w->about,
         .room = w->row->room->id,
         .thread = w->thread,
@@ -92,7 +98,7 @@ static int report(struct work *w)
 static int keep_place(struct work *w, struct err *e)
 {
     const struct place place = { .thread = w->thread, .by = xstrdup(w->ev.sender) };
-    const int rc = matrix_place_keep(w->c, w->ev.id, &place, e);
+    const int rc = matrix_place_keep(w->c, id_of(w), &place, e);
     free(place.by);
     if (rc < 0 || !w->thread)
         return rc;
@@ -192,8 +198,13 @@ static void on_fetched(void *ud, const struct api_answer *a)
         later(w, &a->err);
         return;
     }
+    const bool have = mx_event_read(&ev, a->body);
+    if (!work_learn(w, have ? &ev : NULL)) {
+        drop(w);
+        return;
+    }
     w->fetched++;
-    if (mx_event_read(&ev, a->body) && !ev.redacted && strcmp(ev.sender, w->c->login.user) != 0)
+    if (have && !ev.redacted && strcmp(ev.sender, w->c->login.user) != 0)
         add_fetched(w, &ev, a->body);
     next_step(w);
 }

@@ -23,10 +23,11 @@ struct work {
     const struct json *content;  /* what counts: of an edit the new one */
     /* what on_event() gets */
     enum chat_event_type type;
+    char *id; /* the event that this one rewords, and that was of no concern to us before; else NULL: its own */
     char *about, *thread, *text, *name;
     bool direct, mentioned;
     bool remember; /* its place is kept: it was for us */
-    /* events that may carry a file of the question's: the one quoted, the thread's first */
+    /* events that may carry a file of the question's: the one quoted or reworded, the thread's first */
     char *fetch[WORK_FETCH_MAX];
     size_t fetch_n, fetched;
     struct source source[WORK_FILES_MAX];
@@ -39,5 +40,7 @@ struct work {
 /* ---- gate.c: what is it, and is it for us? ---- (gate_is_chatter() is in inbox.h) */
 /* 1: deliver what is filled in; 0: not for us; -1: the store. */
 must_check int work_decide(struct work *w, struct err *e);
+/* ev: what fetch[fetched] is; NULL: the server does not hand it out. false: there is nothing to be answered. */
+bool work_learn(struct work *w, const struct mx_event *ev);
 void work_add_source(struct work *w, const struct json *content);
 #endif
