@@ -12,13 +12,18 @@ import unittest
 from collections.abc import Callable
 from pathlib import Path
 
-from bot import Bot
+from bot import Bot, call
 from encrypted import API, FULL, Encrypted, index_of
 from jspeer import JsPerson
 from proxy import Call, Proxy
 from synapse import HERE
 
-LONG = "\n\n".join(f"Paragraph {n}: " + "words " * 300 for n in range(60))
+CSV = "region,amount\nnorth,10\n"
+# A picture with a small one beside it, and a file made of the one that came.
+FILES = call("""import numpy as np
+from PIL import Image
+open('copy.csv', 'w').write(open('sales.csv').read() * 2)
+Image.fromarray(np.full((700, 900, 3), 90, np.uint8))""")
 
 
 class Victim:
@@ -76,18 +81,22 @@ class Kills(Encrypted):
         cls.killer = Path(folder.name) / "killer.so"
         subprocess.run(["cc", "-std=c17", "-D_GNU_SOURCE", "-O1", "-fPIC", "-shared", "-o", str(cls.killer), str(HERE / "killer.c")], check=True)
 
-    def victim(self, text: str = "an answer", **settings: str) -> tuple[Victim, JsPerson, str]:
+    def victim(self, *answers: dict, **settings: str) -> tuple[Victim, JsPerson, str]:
         """Up, with a room whose key is new after every third message, and one question answered."""
         victim = Victim(self, self.killer, msgtype="text", **settings)
         conf = victim.bot.conf.read_text()
         victim.bot.conf.write_text(f"[agent]\nmodel = recorded\n[model recorded]\ndialect = replay\nurl = {victim.bot.recording}\n" + conf)
-        victim.bot.answers(*[{"text": text}] * 200)
+        victim.bot.answers({"text": "an answer"})
         victim.starts()
         victim.bot.logged("matrix_synced")
         ann = self.js()
         self.dan = self.js("dan", identity=False)  # whose new devices get keys although nobody signs them
         room = self.room(ann, victim.bot, self.dan, encryption={"rotation_period_msgs": 3})
         self.ask(ann, victim.bot, room, "hello")
+        victim.bot.stop()
+        victim.bot.answers(*(list(answers) or [{"text": "an answer"}]) * 100)
+        victim.starts()
+        victim.bot.logged("matrix_synced")
         return victim, ann, room
 
     def take_one_time_key(self, victim: Victim, ann: JsPerson) -> None:
@@ -102,6 +111,18 @@ class Kills(Encrypted):
         """By name: what makes it die there at its next chance. What has to happen for the chance to come happens too."""
         def put(kind: str, after: bool) -> Callable[[], None]:
             return lambda: victim.on(f"PUT .*/{kind}/", after)
+
+        def share(after: bool) -> Callable[[], None]:
+            def arm() -> None:
+                victim.on("PUT .*/sendToDevice/m.room.encrypted/", after)
+                victim.bot.command("rotate", room)
+            return arm
+
+        def up(n: int, after: bool) -> Callable[[], None]:
+            def arm() -> None:
+                seen = iter(range(n))
+                victim.on("POST .*/media/v3/upload$", after, lambda call, data: next(seen, n) == n - 1)
+            return arm
 
         def device(what: str, after: bool) -> Callable[[], None]:
             def arm() -> None:
@@ -121,20 +142,25 @@ class Kills(Encrypted):
         return {
             "after_sync_recv": lambda: victim.on_sync(room), "after_key_recv": key_came,
             "after_encrypt": put("send/m.room.encrypted", False), "after_put_before_ack": put("send/m.room.encrypted", True),
-            "key_not_sent": put("sendToDevice/m.room.encrypted", False), "key_sent_before_ack": put("sendToDevice/m.room.encrypted", True),
+            "key_not_sent": share(False), "key_sent_before_ack": share(True),
             "after_otk_gen": upload(False), "after_otk_upload": upload(True),
             "query_before": device("query", False), "query_after": device("query", True),
             "claim_before": device("claim", False), "claim_after": device("claim", True),
             "refresh_before": lambda: victim.on("POST .*/refresh$", False), "after_refresh_recv": lambda: victim.on("POST .*/refresh$", True),
+        } | {f"mid_upload_{n}{'_after' * after}": up(n, after) for n in (1, 2, 3) for after in (False, True)} | {
+            "mid_download": lambda: victim.on("GET .*/media/download/", False), "mid_download_after": lambda: victim.on("GET .*/media/download/", True),
         } | {f"{when}_commit_{n}": (lambda w=when, k=n: victim.commit(w, k)) for when in ("before", "after") for n in range(1, 21)}
 
-    def goes_through(self, victim: Victim, ann: JsPerson, room: str, plan: list[str], prompts: int = 20) -> None:
+    def goes_through(self, victim: Victim, ann: JsPerson, room: str, plan: list[str], prompts: int = 20, files: bool = False) -> None:
         """Each question of a plan's point: armed, asked, dead, up again. Points behind its end have nothing armed."""
         points, asked = self.points(victim, ann, room), []
         for n in range(prompts):
             if n < len(plan):
                 points[plan[n]]()
-            asked.append(ann.say(room, f"question {n}", victim.bot.user))
+            if files:
+                asked.append(ann.send_file(room, self.csv(n), "sales.csv", caption=f"question {n}", more={"m.mentions": {"user_ids": [victim.bot.user]}}))
+            else:
+                asked.append(ann.say(room, f"question {n}", victim.bot.user))
             if n < len(plan):
                 try:
                     victim.dies()
@@ -143,7 +169,29 @@ class Kills(Encrypted):
                 victim.starts()
         for question in asked:
             self.answer(ann, victim.bot, question, 150)
+        if files:
+            self.assert_files(victim, ann, asked)
         self.assert_once(victim, ann, room, asked)
+
+    def csv(self, n: int) -> bytes:
+        return (CSV + f"south,{n}\n").encode()
+
+    def assert_files(self, victim: Victim, ann: JsPerson, asked: list[str]) -> None:
+        """Each answer has one picture with a small one, and one file, and they can be opened."""
+        for n, question in enumerate(asked):
+            with self.subTest(question=n):
+                for kind in ("m.image", "m.file"):
+                    def wanted(e: dict, kind: str = kind, question: str = question) -> bool:
+                        content = e.get("content", {})
+                        return e.get("sender") == victim.bot.user and content.get("org.sandbook.re") == question and content.get("msgtype") == kind
+                    content = ann.until(wanted)["content"]
+                    self.assertEqual(sum(map(wanted, ann.events)), 1, kind)
+                    data = ann.download(content)
+                    self.assertEqual(data[:4], b"\x89PNG" if kind == "m.image" else (self.csv(n) * 2)[:4])
+                    if kind == "m.file":
+                        self.assertEqual(data, self.csv(n) * 2)
+                    else:
+                        self.assertEqual(ann.download({"file": content["info"]["thumbnail_file"]})[:4], b"\x89PNG")
 
     def assert_once(self, victim: Victim, ann: JsPerson, room: str, asked: list[str], parts: int = 1) -> None:
         bot = victim.bot
@@ -166,25 +214,33 @@ class Kills(Encrypted):
                                               "after_otk_gen", "after_otk_upload", "after_key_recv", "before_commit_5"])
         self.assertEqual(victim.deaths, 9)
 
+    def test_S03_killed_while_files_come_and_go_none_is_lost_and_none_is_there_twice(self) -> None:
+        victim, ann, room = self.victim(FILES, {"text": "made `copy.csv`"})
+        points = [n for n in self.points(victim, ann, room) if n.startswith("mid_")] * 2 if FULL else ["mid_upload_2", "mid_download_after"]
+        self.goes_through(victim, ann, room, points, 20 if FULL else 2, files=True)
+        self.assertEqual(victim.deaths, len(points))
+
     @unittest.skipUnless(FULL, "SANDBOOK_MATRIX_FULL=1 goes through all of them")
     def test_S03_each_point_with_twenty_questions_of_its_own(self) -> None:
         victim, ann, room = self.victim()
-        names = [n for n in self.points(victim, ann, room) if "commit" not in n]
+        names, deaths = [n for n in self.points(victim, ann, room) if "commit" not in n and not n.startswith("mid_")], 0
         for name in names:
             with self.subTest(point=name):
                 many = 2 if "claim" in name or "query" in name else 4  # each needs one more device of his
                 self.goes_through(victim, ann, room, [name] * many)
+                deaths += victim.deaths
                 print(name, victim.deaths, flush=True)
-        print(f"\n{len(names)} points, {20 * len(names)} questions, {victim.deaths} deaths")
+            victim.bot.close()  # the next point has a bot of its own, whatever became of this one
+            victim, ann, room = self.victim()
+        print(f"\n{len(names)} points, {20 * len(names)} questions, {deaths} deaths")
 
     @unittest.skipUnless(FULL, "SANDBOOK_MATRIX_FULL=1 goes through all of them")
     def test_S03_each_commit_of_a_turn_before_and_after(self) -> None:
-        victim, ann, room = self.victim()
         for when in ("before", "after"):
             with self.subTest(when=when):
+                victim, ann, room = self.victim()
                 self.goes_through(victim, ann, room, [f"{when}_commit_{n}" for n in range(1, 13)])
-        print(f"\n{victim.deaths} deaths at commits")
-
+                print(f"{when}: {victim.deaths} deaths at commits", flush=True)
 
     @unittest.skipUnless(FULL, "SANDBOOK_MATRIX_FULL=1 takes half an hour, or SANDBOOK_MATRIX_SOAK_S seconds")
     def test_E28_a_soak_with_kills_of_the_bot_and_pauses_of_a_peer(self) -> None:
