@@ -2,6 +2,7 @@
  * error everywhere else. */
 #include "box_group.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -110,7 +111,7 @@ static int limit_pids(const struct box_group *g, uint32_t pids)
 int box_group_open(struct box_group *g, const struct box_cgroups *c, uint32_t session, const struct box_group_limits *l,
                    struct err *e)
 {
-    *g = (struct box_group){ .all = c, .cpu_pct = l->cpu_pct };
+    *g = (struct box_group){ .all = c, .cpu_pct = l->cpu_pct, .counter = { -1, -1, -1 } };
     if (c->kind == BOX_CGROUP_NONE)
         return 0;
     (void)snprintf(g->name, sizeof g->name, "s%u", session);
@@ -302,31 +303,67 @@ int64_t box_group_files(const struct box_group *g)
     return parts ? box_cgroup_value(parts, g->all->kind == BOX_CGROUP_V1 ? "total_shmem" : "shmem", -1) : -1;
 }
 
+enum { PEAK, OOM_OF_RUN, OOM_OF_ALL, COUNTERS };
+
+static int open_counter(const struct box_group *g, enum place place, const char *v1, const char *v2, int flags)
+{
+    autofree char *dir = folder(g, BOX_CG_MEMORY, place);
+    autofree char *path = dir ? xasprintf("%s/%s", dir, g->all->kind == BOX_CGROUP_V1 ? v1 : v2) : NULL;
+    return path ? open(path, flags | O_CLOEXEC) : -1;
+}
+
+static void open_counters(struct box_group *g)
+{
+    static const char v1_peak[] = "memory.max_usage_in_bytes", v1_oom[] = "memory.oom_control";
+    g->counter[PEAK] = open_counter(g, RUN, v1_peak, "memory.peak", O_RDWR);
+    if (g->counter[PEAK] < 0) /* v2 before 6.12: of the group's whole life */
+        g->counter[PEAK] = open_counter(g, RUN, v1_peak, "memory.peak", O_RDONLY);
+    g->counter[OOM_OF_RUN] = open_counter(g, RUN, v1_oom, "memory.events", O_RDONLY);
+    g->counter[OOM_OF_ALL] = open_counter(g, WHOLE, v1_oom, "memory.events.local", O_RDONLY);
+}
+
+static void close_counters(struct box_group *g)
+{
+    for (int i = 0; i < COUNTERS; i++) {
+        if (g->counter[i] >= 0)
+            (void)close(g->counter[i]);
+        g->counter[i] = -1;
+    }
+}
+
+/* From its beginning; false: not known. */
+static bool read_counter(int fd, char *text, size_t n)
+{
+    ssize_t got = fd >= 0 ? pread(fd, text, n - 1, 0) : -1;
+    text[got > 0 ? got : 0] = '\0';
+    return got > 0;
+}
+
 struct box_usage box_group_usage(const struct box_group *g)
 {
     struct box_usage u = { .peak_bytes = -1 };
-    autofree char *run = folder(g, BOX_CG_MEMORY, RUN);
-    if (!run)
-        return u;
-    bool v1 = g->all->kind == BOX_CGROUP_V1;
-    autofree char *all = folder(g, BOX_CG_MEMORY, WHOLE);
-    autofree char *in_run = box_cgfile_get(run, v1 ? "memory.oom_control" : "memory.events");
-    autofree char *in_all = box_cgfile_get(all, v1 ? "memory.oom_control" : "memory.events.local");
-    u.peak_bytes = box_cgfile_number(run, v1 ? "memory.max_usage_in_bytes" : "memory.peak");
-    u.oom_kills = box_cgroup_value(in_run, "oom_kill", 0) + box_cgroup_value(in_all, "oom_kill", 0);
+    char text[512];
+    if (read_counter(g->counter[PEAK], text, sizeof text))
+        u.peak_bytes = strtoll(text, NULL, 10);
+    if (read_counter(g->counter[OOM_OF_RUN], text, sizeof text))
+        u.oom_kills = box_cgroup_value(text, "oom_kill", 0);
+    if (read_counter(g->counter[OOM_OF_ALL], text, sizeof text))
+        u.oom_kills += box_cgroup_value(text, "oom_kill", 0);
     return u;
 }
 
-void box_group_reset_peak(const struct box_group *g)
+void box_group_begin_usage(struct box_group *g)
 {
-    autofree char *run = folder(g, BOX_CG_MEMORY, RUN);
-    if (run)
-        (void)box_cgfile_put(run, g->all->kind == BOX_CGROUP_V1 ? "memory.max_usage_in_bytes" : "memory.peak", "0");
+    if (*g->name && g->counter[PEAK] < 0)
+        open_counters(g);
+    ssize_t n = g->counter[PEAK] >= 0 ? pwrite(g->counter[PEAK], "0", 1, 0) : 0;
+    (void)n; /* v2 before 6.12 does not take it */
 }
 
 bool box_group_close(struct box_group *g)
 {
     bool gone = true;
+    close_counters(g);
     for (enum box_cgroup_part part = 0; part < BOX_CG_PARTS; part++) {
         autofree char *dir = is_first(g, part) ? folder(g, part, WHOLE) : NULL;
         if (dir && box_cgfile_remove(dir, 2, false) < 0 && errno != ENOENT)

@@ -15,6 +15,7 @@ struct box_group {
     const struct box_cgroups *all;
     char name[32];    /* "": no group */
     uint32_t cpu_pct; /* 0: no limit */
+    int counter[3];   /* what box_group_usage() reads, held open: looking them up takes most of the time; -1: not open */
 };
 struct box_usage {
     int64_t peak_bytes; /* -1: not known */
@@ -49,7 +50,8 @@ int64_t box_group_memory(const struct box_group *g);
 /* Of those the ones that no kill gives back: files in memory, and what processes share; -1: not known. */
 int64_t box_group_files(const struct box_group *g);
 struct box_usage box_group_usage(const struct box_group *g);
-void box_group_reset_peak(const struct box_group *g);
+/* From now on the peak counts anew. Before that box_group_usage() knows nothing. */
+void box_group_begin_usage(struct box_group *g);
 /* False: something still runs in it; try again. */
 bool box_group_close(struct box_group *g);
 #endif

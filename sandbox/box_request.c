@@ -197,7 +197,7 @@ void box_request_begin(struct box_session *s)
         else
             box_send_text(&s->head.link, r->type, s->id, r->id, &r->body);
         box_session_stall(s, s->keeper->stalled);
-        box_group_reset_peak(&s->group); /* while the head reads what it was sent */
+        box_group_begin_usage(&s->group); /* while the head reads what it was sent */
         r->before = box_group_usage(&s->group);
     }
 }
@@ -265,32 +265,32 @@ void box_request_tick(struct box_session *s, int64_t now_ms)
 
 /* ---- what it prints ---- */
 
-static void relay(struct box_session *s, int stream, const char *data, size_t n)
+/* What was read lies behind the byte that says which stream it is of. */
+static void relay(struct box_session *s, int stream, char *frame, size_t n)
 {
     struct box_request *r = &s->request;
     r->printed_bytes += n;
     if (r->printed_bytes > BOX_FLOOD_MAX)
         return;
     if (s->check) {
-        box_check_output(s->check, data, n);
+        box_check_output(s->check, frame + 1, n);
         return;
     }
-    char frame[READ_BYTES + 1];
     frame[0] = (char)(stream + 1);
-    memcpy(frame + 1, data, n);
     box_send(&s->keeper->daemon, BOX_OUTPUT, s->id, r->id, frame, n + 1);
 }
 
 /* One read; what it brought, 0: nothing there now. */
 static size_t read_pipe(struct box_session *s, int stream)
 {
-    char buf[READ_BYTES];
-    ssize_t n = read(s->head.pipe[stream], buf, sizeof buf);
+    static char
+        frame[1 + READ_BYTES]; /* on the stack its pages would be touched one by one, whatever there is to read */
+    ssize_t n = read(s->head.pipe[stream], frame + 1, READ_BYTES);
     if (n == 0)
         box_loop_want(s->head.pipe_src[stream], 0); /* nobody can write any more */
     if (n <= 0)
         return 0;
-    relay(s, stream, buf, (size_t)n);
+    relay(s, stream, frame, (size_t)n);
     return (size_t)n;
 }
 

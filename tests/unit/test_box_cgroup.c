@@ -321,6 +321,7 @@ static void what_a_session_used_is_read(void **state)
     folder_of(below, sizeof below, all, "/parked");
     folder_of(below, sizeof below, all, "/run");
     assert_int_equal(box_group_open(&g, &t.c, 7, &l, &e), 0);
+    box_group_begin_usage(&g);
     set(below, "memory.peak", "1000\n");
     set(below, "memory.events", "low 0\noom 3\noom_kill 2\n");
     set(all, "memory.events.local", "oom_kill 1\n");
