@@ -17,12 +17,6 @@ enum {
 void box_session_free(struct box_session *s)
 {
     struct box_keeper *k = s->keeper;
-    for (struct box_session **at = &k->sessions; *at; at = &(*at)->next) {
-        if (*at == s) {
-            *at = s->next;
-            break;
-        }
-    }
     k->slots[s->slot] = 0;
     box_copies_clear(s);
     box_head_close(s);
@@ -37,6 +31,7 @@ void box_session_free(struct box_session *s)
     for (size_t i = 0; i < countof(fds); i++)
         if (fds[i] >= 0)
             (void)close(fds[i]);
+    box_roll_remove(s);
     free(s);
 }
 

@@ -133,10 +133,17 @@ static void step_back(struct box_place *p, const struct box_place *gone)
         p->back = gone->back;
 }
 
+static void count(struct box_session *s, int more)
+{
+    s->keeper->rich_n -= s->copy_n > 1;
+    s->copy_n += (uint32_t)more;
+    s->keeper->rich_n += s->copy_n > 1;
+}
+
 /* It is out of the list already. */
 static void copy_forget(struct box_session *s, struct box_copy *c)
 {
-    s->copy_n--;
+    count(s, -1);
     for (struct box_copy *x = s->copies; x; x = x->next)
         step_back(&x->place, &c->place);
     step_back(&s->at, &c->place);
@@ -196,7 +203,8 @@ void box_copies_pressure(struct box_session *s, int64_t used_bytes)
 static struct box_session *richest(const struct box_keeper *k)
 {
     struct box_session *most = NULL;
-    for (struct box_session *s = k->sessions; s; s = s->next)
+    struct box_session *s;
+    LIST_FOREACH (s, &k->sessions.all, roll.all)
         if (s->copy_n > 1 && s->state != BOX_ST_CLOSE && (!most || s->copy_n > most->copy_n))
             most = s;
     return most;
@@ -214,13 +222,13 @@ static bool is_short(const struct box_keeper *k, int64_t *available)
 int64_t box_copies_tick(struct box_keeper *k, int64_t now_ms)
 {
     int64_t available = 0;
-    struct box_session *s = richest(k);
-    if (!s || k->stopping)
+    if (k->rich_n == 0 || k->stopping)
         return INT64_MAX;
     if (now_ms < k->memory_look_ms)
         return k->memory_look_ms;
     bool now_short = is_short(k, &available);
-    if (now_short) {
+    struct box_session *s = now_short ? richest(k) : NULL;
+    if (s) {
         log_info("box_copies_released", KV_I("session", s->id), KV_I("copies", 1), KV_I("available_bytes", available));
         release(s, 1);
     }
@@ -297,7 +305,8 @@ static void parked(struct box_session *s)
         c->end_src = box_loop_add(s->keeper->loop, c->pidfd, EPOLLIN, on_copy_end, c);
         c->next = s->copies;
         s->copies = c;
-        if (++s->copy_n > s->copy_max)
+        count(s, 1);
+        if (s->copy_n > s->copy_max)
             release(s, 1);
         log_debug("box_copy_parked", KV_I("session", s->id), KV_I("cell", c->place.cell),
                   KV_I("took_us", box_now_us() - s->copy_us));

@@ -15,7 +15,7 @@ struct box_group {
     const struct box_cgroups *all;
     char name[32];    /* "": no group */
     uint32_t cpu_pct; /* 0: no limit */
-    int counter[3];   /* what box_group_usage() reads, held open: looking them up takes most of the time; -1: not open */
+    int counter[3]; /* what box_group_usage() reads, held open: looking them up takes most of the time; -1: not open */
 };
 struct box_usage {
     int64_t peak_bytes; /* -1: not known */

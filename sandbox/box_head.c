@@ -222,6 +222,7 @@ static void channel_ended(struct box_session *s)
     }
     s->head.hung_up = true;
     s->due_ms = time_mono_ms() + CHANNEL_END_MS; /* before that we hear how it ended */
+    box_roll_stir(&s->keeper->sessions, s);
 }
 
 static void on_head(void *ud, uint32_t events)

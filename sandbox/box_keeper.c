@@ -131,12 +131,11 @@ static void base_exit(struct box_keeper *k, const struct box_msg *msg)
     if (msg->head.len != sizeof end)
         return;
     memcpy(end, msg->payload, sizeof end);
-    for (struct box_session *s = k->sessions; s; s = s->next) {
+    BOX_ROLL_EACH (s, &k->sessions.all, all)
         if (box_session_is_child(s, end[0])) {
             box_session_orphaned(s, end[1]);
             return;
         }
-    }
 }
 
 /* Without it there are no namespaces to fork into: it took every box along. The daemon starts another keeper. */
@@ -278,7 +277,7 @@ static void stall(struct box_keeper *k, bool stalled)
     if (k->stalled == stalled)
         return;
     k->stalled = stalled;
-    for (struct box_session *s = k->sessions; s; s = s->next)
+    BOX_ROLL_EACH (s, &k->sessions.busy, busy)
         box_session_stall(s, stalled);
 }
 
@@ -296,7 +295,7 @@ void box_keeper_flush(struct box_keeper *k)
         stall(k, true);
     else if (k->daemon.queued < KEEPER_QUEUE_LOW)
         stall(k, false);
-    for (struct box_session *s = k->sessions; s; s = s->next)
+    BOX_ROLL_EACH (s, &k->sessions.busy, busy)
         if (s->head.link.first && s->head.src)
             box_loop_want(s->head.src, EPOLLOUT | (k->stalled ? 0 : (uint32_t)EPOLLIN));
     box_zygotes_flush(k);
@@ -330,12 +329,13 @@ static int64_t tick(void *ud, int64_t now_ms)
     else if (k->ready && !k->refused && now_ms >= k->look_ms)
         box_check_look(k);
     int64_t next = k->ready && !k->refused ? k->look_ms : INT64_MAX;
-    for (struct box_session *s = k->sessions, *after = NULL; s; s = after) {
-        after = s->next;
+    BOX_ROLL_EACH (s, &k->sessions.busy, busy)
         box_session_tick(s, now_ms);
-    }
-    for (struct box_session *s = k->sessions; s; s = s->next)
+    BOX_ROLL_EACH (s, &k->sessions.busy, busy) {
         next = sooner(next, s->due_ms);
+        if (box_session_is_at_rest(s))
+            box_roll_rest(s);
+    }
     bool quiet = box_pool_is_quiet(k);
     next = sooner(next, box_zygotes_tick(k, now_ms, quiet));
     next = sooner(next, box_pool_tick(k, now_ms, quiet));
@@ -380,11 +380,11 @@ void box_keeper_stop(struct box_keeper *k)
     box_loop_drop(&k->daemon_src);
     box_loop_drop(&k->base_src);
     box_zygotes_stop(k);
-    for (struct box_session *s = k->sessions; s; s = s->next)
+    BOX_ROLL_EACH (s, &k->sessions.all, all)
         box_group_kill(&s->group);
     box_base_stop(&k->base);
-    while (k->sessions)
-        box_session_abandon(k->sessions);
+    while (!LIST_EMPTY(&k->sessions.all))
+        box_session_abandon(LIST_FIRST(&k->sessions.all));
     box_cgroups_close(&k->cgroups);
     box_link_close(&k->daemon);
     if (k->bpf_fd >= 0)

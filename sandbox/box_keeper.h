@@ -1,4 +1,4 @@
-/* box_keeper.h - the keeper as a whole: the daemon's channel, the base with its zygotes, the list of sessions.
+/* box_keeper.h - the keeper as a whole: the daemon's channel, the base with its zygotes, the roll of sessions.
  *
  * Memory that a peer can make us use is bounded: a session's request (BOX_REQUEST_MAX), its claim (BOX_CLAIM_MAX), and what
  * waits for the daemon: past KEEPER_QUEUE_HIGH nothing more is read from any box until the daemon has taken it. */
@@ -7,6 +7,7 @@
 #include "box_cgroup.h"
 #include "box_loop.h"
 #include "box_ns.h"
+#include "box_roll.h"
 #include "box_zygotes.h"
 
 enum {
@@ -23,7 +24,6 @@ enum box_tier {
     BOX_T3, /* no namespaces: boxes can't be made at all */
 };
 
-struct box_session;
 struct box_check;
 
 /* What a session is promised; of BOX_OPEN, within bounds. */
@@ -63,18 +63,19 @@ struct box_keeper {
     int landlock; /* its version; 0: none */
 
     enum box_tier tier;
-    bool reported;                /* BOX_READY is out */
-    bool ready;                   /* a zygote could fork: from then on one that dies is replaced */
-    bool refused;                 /* tier below the minimum, or no zygote: sessions are not opened */
-    char problem[240];            /* why not ready */
-    struct box_session *sessions; /* those that wait in the pool, too */
-    uint32_t serials;             /* given to sessions so far */
-    uint8_t slots[KEEPER_SLOTS];  /* 1: in use */
-    struct box_check *check;      /* a running check; NULL: none */
-    bool looked;                  /* at least once */
-    bool looking;                 /* box_check_look was called, and what it made is not gone yet */
-    char escape[240];             /* one that was not stopped, and what it came to; "": none */
-    int64_t look_ms;              /* when to look again */
+    bool reported;               /* BOX_READY is out */
+    bool ready;                  /* a zygote could fork: from then on one that dies is replaced */
+    bool refused;                /* tier below the minimum, or no zygote: sessions are not opened */
+    char problem[240];           /* why not ready */
+    struct box_roll sessions;    /* those that wait in the pool, too */
+    uint32_t rich_n;             /* of those that have more than one copy */
+    uint32_t serials;            /* given to sessions so far */
+    uint8_t slots[KEEPER_SLOTS]; /* 1: in use */
+    struct box_check *check;     /* a running check; NULL: none */
+    bool looked;                 /* at least once */
+    bool looking;                /* box_check_look was called, and what it made is not gone yet */
+    char escape[240];            /* one that was not stopped, and what it came to; "": none */
+    int64_t look_ms;             /* when to look again */
     bool stopping;
 };
 

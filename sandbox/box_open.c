@@ -153,7 +153,6 @@ static struct box_session *session_new(struct box_keeper *k, uint32_t id, uint32
 {
     struct box_session *s = xcalloc(1, sizeof *s);
     *s = (struct box_session){
-        .next = k->sessions,
         .keeper = k,
         .id = id,
         .serial = ++k->serials,
@@ -177,7 +176,7 @@ static struct box_session *session_new(struct box_keeper *k, uint32_t id, uint32
         .opening = id != 0,
     };
     box_request_clear(&s->request);
-    k->sessions = s;
+    box_roll_add(&k->sessions, s);
     k->slots[slot] = 1;
     return s;
 }
@@ -225,7 +224,7 @@ static int first_files(struct box_session *s)
 
 void box_session_hand_out(struct box_session *s, uint32_t id, int take_files_fd)
 {
-    s->id = id;
+    box_roll_set_id(&s->keeper->sessions, s, id);
     s->files_fd = take_files_fd;
     s->pooled = false;
     s->opened_us = box_now_us();

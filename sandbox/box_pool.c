@@ -20,18 +20,17 @@ static bool same_terms(const struct box_terms *a, const struct box_terms *b)
 static uint32_t waiting(const struct box_keeper *k)
 {
     uint32_t n = 0;
-    for (const struct box_session *s = k->sessions; s; s = s->next)
+    const struct box_session *s;
+    LIST_FOREACH (s, &k->sessions.busy, roll.busy)
         n += s->pooled && s->state != BOX_ST_CLOSE;
     return n;
 }
 
 void box_pool_clear(struct box_keeper *k)
 {
-    for (struct box_session *s = k->sessions, *after = NULL; s; s = after) {
-        after = s->next;
+    BOX_ROLL_EACH (s, &k->sessions.busy, busy)
         if (s->pooled)
             box_session_close(s);
-    }
 }
 
 void box_pool_set(struct box_keeper *k, const struct json *wish)
@@ -55,8 +54,8 @@ static bool is_sound(const struct box_session *s)
 /* Ready ones first, of these the oldest. */
 static struct box_session *best(const struct box_keeper *k, const struct box_terms *terms)
 {
-    struct box_session *found = NULL;
-    for (struct box_session *s = k->sessions; s; s = s->next)
+    struct box_session *s, *found = NULL;
+    LIST_FOREACH (s, &k->sessions.busy, roll.busy)
         if (s->pooled && is_sound(s) && same_terms(&s->terms, terms) &&
             (!found || s->state == BOX_ST_IDLE || found->state != BOX_ST_IDLE))
             found = s;
@@ -83,7 +82,8 @@ void box_pool_failed(struct box_keeper *k)
 
 bool box_pool_is_quiet(const struct box_keeper *k)
 {
-    for (const struct box_session *s = k->sessions; s; s = s->next)
+    const struct box_session *s;
+    LIST_FOREACH (s, &k->sessions.busy, roll.busy)
         if (!s->pooled && (s->opening || s->request.id != 0 || (s->state != BOX_ST_IDLE && s->state != BOX_ST_CLOSE)))
             return false;
     return true;
@@ -92,7 +92,8 @@ bool box_pool_is_quiet(const struct box_keeper *k)
 /* One at a time: building one keeps the keeper busy for some milliseconds. */
 static bool is_making(const struct box_keeper *k)
 {
-    for (const struct box_session *s = k->sessions; s; s = s->next)
+    const struct box_session *s;
+    LIST_FOREACH (s, &k->sessions.busy, roll.busy)
         if (s->pooled && s->state != BOX_ST_IDLE && s->state != BOX_ST_CLOSE)
             return true;
     return false;

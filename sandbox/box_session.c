@@ -41,22 +41,17 @@ void box_session_enter(struct box_session *s, enum box_state state, int64_t due_
     log_debug("box_state", KV_I("session", s->id), KV_S("from", state_names[s->state]), KV_S("to", state_names[state]));
     s->state = state;
     s->due_ms = due_ms;
+    box_roll_stir(&s->keeper->sessions, s);
 }
 
 struct box_session *box_session_find(const struct box_keeper *k, uint32_t id)
 {
-    for (struct box_session *s = k->sessions; s; s = s->next)
-        if (s->id == id && !s->pooled)
-            return s;
-    return NULL;
+    return box_roll_by_id(&k->sessions, id);
 }
 
 struct box_session *box_session_of_serial(const struct box_keeper *k, uint32_t serial)
 {
-    struct box_session *s = k->sessions;
-    while (s && s->serial != serial)
-        s = s->next;
-    return s;
+    return box_roll_by_serial(&k->sessions, serial);
 }
 
 void box_session_give_up(struct box_session *s, const char *why)
@@ -94,6 +89,12 @@ void box_session_stall(struct box_session *s, bool stalled)
     box_loop_want(s->head.src, events | (s->head.link.first ? (uint32_t)EPOLLOUT : 0));
     box_loop_want(s->head.pipe_src[0], events);
     box_loop_want(s->head.pipe_src[1], events);
+}
+
+bool box_session_is_at_rest(const struct box_session *s)
+{
+    return s->state == BOX_ST_IDLE && s->due_ms == INT64_MAX && !s->pooled && !s->opening && s->request.id == 0 &&
+           !s->head.link.first;
 }
 
 void box_session_tick(struct box_session *s, int64_t now_ms)

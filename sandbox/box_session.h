@@ -111,7 +111,7 @@ struct box_request {
 struct box_copy;
 
 struct box_session {
-    struct box_session *next;
+    struct box_roll_entry roll;
     struct box_keeper *keeper;
     uint32_t id;           /* the daemon's number; 0: it waits in the pool */
     uint32_t serial, slot; /* serial: ours, never used twice; slot + 1: uid in the base */
@@ -167,6 +167,8 @@ void box_session_enter(struct box_session *s, enum box_state state, int64_t due_
 /* May that state follow the present one? */
 bool box_session_may(const struct box_session *s, enum box_state state);
 void box_session_tick(struct box_session *s, int64_t now_ms);
+/* Nothing is to be done for it until somebody wants something. */
+bool box_session_is_at_rest(const struct box_session *s);
 /* Reading of this session's pipes and head stops or goes on. */
 void box_session_stall(struct box_session *s, bool stalled);
 /* The box can't go on: whoever waits is told, and it is taken down. */

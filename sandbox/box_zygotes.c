@@ -107,10 +107,8 @@ static void hello(struct box_zygote *z, const struct box_msg *msg)
         box_pool_clear(k);
     }
     box_keeper_report(k, NULL);
-    for (struct box_session *s = k->sessions, *after = NULL; s; s = after) {
-        after = s->next;
+    BOX_ROLL_EACH (s, &k->sessions.busy, busy)
         box_session_zygote_ready(s);
-    }
 }
 
 /* ---- what they say ---- */
@@ -193,10 +191,8 @@ static void on_end(void *ud, uint32_t events)
             box_keeper_report(k, "the interpreter ended while it was loading; the log has the reason");
         failed(k);
     }
-    for (struct box_session *s = k->sessions, *after = NULL; s; s = after) {
-        after = s->next;
+    BOX_ROLL_EACH (s, &k->sessions.all, all)
         box_session_zygote_gone(s, number);
-    }
     box_keeper_flush(k);
 }
 
