@@ -1,3 +1,4 @@
+/* ask.c - one question, its answer, and the end. */
 #include <stdio.h>
 #include <string.h>
 #include "app.h"

@@ -1,4 +1,4 @@
-/* Cells from stdin: one box, no model, no store. Lines are read while cells run and worked off in order. */
+/* cells.c - cells from stdin: one box, no model, no store. Lines are read while cells run and worked off in order. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* check_config.c - every setting with its value and its meaning. */
 #include <stdio.h>
 #include "cli.h"
 

@@ -1,3 +1,4 @@
+/* doctor.c - what this machine gives, and the escapes, tried. */
 #include <stdio.h>
 #include <string.h>
 #include "app.h"

@@ -1,4 +1,4 @@
-/* A conversation as a notebook, beside a service that may run: the store is only read. */
+/* export.c - a conversation as a notebook, beside a service that may run: the store is only read. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* sandbook matrix: the operator's end of chat/matrix/control.h. */
+/* matrix.c - `sandbook matrix`: the operator's end of chat/matrix/control.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* options.c - the command line: options, the configuration, words about mistakes. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Profiles are made where everything hostile is parsed: inside a box. */
+/* profile.c - what the intake finds out about files, inside a box, where everything hostile is parsed. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

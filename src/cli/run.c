@@ -1,3 +1,4 @@
+/* run.c - the service: all platforms that are configured, until a signal or the end of input. */
 #include <sys/resource.h>
 #include "app.h"
 #include "chat.h"

@@ -1,3 +1,4 @@
+/* version.c - the version. */
 #include <stdio.h>
 #include "cli.h"
 

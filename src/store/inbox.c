@@ -1,3 +1,4 @@
+/* inbox.c - what people said, by order of arrival. */
 #include <string.h>
 #include "store_private.h"
 

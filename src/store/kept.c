@@ -1,3 +1,4 @@
+/* kept.c - batches, and what chat adapters keep for themselves. */
 #include <string.h>
 #include "store_private.h"
 

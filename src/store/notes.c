@@ -1,4 +1,4 @@
-/* How long conversations are carried. */
+/* notes.c - the short form in which the model is given the old part of a long conversation. */
 #include "store_private.h"
 
 void notes_row_clear(struct notes_row *r)

@@ -1,3 +1,4 @@
+/* sessions.c - conversations: their place, their id, their folder. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

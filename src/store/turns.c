@@ -1,3 +1,4 @@
+/* turns.c - turns, cells and the answers that are to be posted. */
 #include <string.h>
 #include "json.h"
 #include "store_private.h"

@@ -1,4 +1,4 @@
-/* What models cost, one row a call. */
+/* usage.c - what models cost, one row a call. */
 #include "store_private.h"
 
 int store_usage_add(struct store *s, const struct usage_row *u, struct err *e)

@@ -1,3 +1,4 @@
+/* places.c - which thread an event belongs to, and which question an answer of ours answers: what edits, replies and reactions refer to. */
 #include <string.h>
 #include "json.h"
 #include "matrix.h"

@@ -1,5 +1,5 @@
-/* What was asked last in a thread, and by whom: for the title that Slack shows in its list of conversations. In memory only, the newest
- * few: what people say is not kept for a title. */
+/* slack_asked.c - what was asked last in a thread, and by whom: for the title that Slack shows in its list of conversations.
+ * In memory only, the newest few: what people say is not kept for a title. */
 #include <string.h>
 #include "slack_inbox_private.h"
 

@@ -1,3 +1,4 @@
+/* slack_attach.c - what hangs on a message beside its text: forwarded messages, their files, blocks, pasted tables. */
 #include <string.h>
 #include "slack_inbox_private.h"
 #include "slack_text.h"

@@ -1,4 +1,4 @@
-/* What Slack's error codes mean for us; a code that is not here is permanent. */
+/* slack_error.c - what Slack's error codes mean for us; a code that is not here is permanent. */
 #include "slack_api.h"
 
 static const struct {

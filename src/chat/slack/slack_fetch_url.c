@@ -1,4 +1,4 @@
-/* Addresses and names of files, as strings only. */
+/* slack_fetch_url.c - addresses and names of files, as strings only. */
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>

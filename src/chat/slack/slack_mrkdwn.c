@@ -1,4 +1,5 @@
-/* The text rung: mrkdwn. Its marks count only at the edges of words, so a zero-width space stands where there is none. */
+/* slack_mrkdwn.c - an answer as mrkdwn, for when Slack refuses blocks. Its marks count only at the edges of words, so a zero-width
+ * space stands where there is none. */
 #include <ctype.h>
 #include "chat/markup.h"
 #include "slack_blocks.h"

@@ -1,4 +1,4 @@
-/* A table of an answer as a block, or as CSV.
+/* slack_table.c - a table of an answer as a block, or as CSV.
  *
  * Slack refuses the whole message for one empty cell, one row of another length or one row too many. */
 #include "chat/markup.h"

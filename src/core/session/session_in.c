@@ -171,6 +171,11 @@ static void take_missing_files(struct session *s, struct request *r, const struc
 
 /* ---- messages ---- */
 
+static struct request *request_of(struct session *s, int64_t seq, const struct chat_event *ev)
+{
+    return request_new(s, seq, ev->id, ev->sender ? ev->sender : "?", ev->name, ev->text ? ev->text : "");
+}
+
 static bool is_blank(const char *text)
 {
     return text[strspn(text, " \t\r\n")] == '\0';
@@ -213,7 +218,7 @@ static int turn_away(struct hub_chat *c, const struct chat_event *ev)
     if (!s)
         return 0;
     const bool known = access_listed(c->hub->parts.conf->access_people, ev->sender ? ev->sender : "");
-    struct request *r = request_new(s, 0, ev->id, ev->sender ? ev->sender : "?", ev->name, ev->text ? ev->text : "");
+    struct request *r = request_of(s, 0, ev);
     session_notice_words(s, r, known ? WORD_NOT_HERE : WORD_NOT_YOU, NULL, NULL);
     request_free(r);
     return 0;
@@ -236,7 +241,7 @@ static int take_message(struct hub_chat *c, const struct chat_event *ev)
         return 0;
     if (keep_event(s, ev, &seq, &fresh) < 0)
         return -1;
-    struct request *r = request_new(s, seq, ev->id, ev->sender ? ev->sender : "?", ev->name, ev->text ? ev->text : "");
+    struct request *r = request_of(s, seq, ev);
     r->overheard = !addressed;
     if (!fresh) {
         take_missing_files(s, r, ev);
@@ -299,7 +304,7 @@ static int take_edit(struct hub_chat *c, const struct chat_event *ev)
         session_set_inbox(s, seq, INBOX_DONE);
         return 0;
     }
-    struct request *r = request_new(s, seq, ev->id, ev->sender ? ev->sender : "?", ev->name, text);
+    struct request *r = request_of(s, seq, ev);
     request_rewords(r, ev->about);
     put_edit(s, r, ev->about);
     return 0;
@@ -378,7 +383,7 @@ static int take_reaction(struct hub_chat *c, const struct chat_event *ev)
     if (keep_event(s, &said, &seq, &fresh) < 0)
         return -1;
     if (fresh)
-        request_route(request_new(s, seq, ev->id, ev->sender ? ev->sender : "?", ev->name, command), true);
+        request_route(request_of(s, seq, &said), true);
     return 0;
 }
 

@@ -139,7 +139,6 @@ static void attempt(void *ud)
 {
     struct delivery *d = ud;
     struct err e = { 0 };
-    d->timer = 0;
     const struct chat_post p = {
         .type = d->item.amends ? CHAT_AMEND : CHAT_ANSWER,
         .amends = d->item.amends,

@@ -1,3 +1,4 @@
+/* backup_seal.c - one room key, sealed for the backup on the server and opened again (m.megolm_backup.v1.curve25519-aes-sha2). */
 #include "backup.h"
 
 enum { MAC_BYTES = 8, TEXT_MAX = 16 << 10, SEALED_MAX = 2 * TEXT_MAX };

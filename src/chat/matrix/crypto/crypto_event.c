@@ -1,3 +1,4 @@
+/* crypto_event.c - events for the driver, kept until the public call is over: then it may call back in. */
 #include <stdarg.h>
 #include <stdio.h>
 #include "crypto_private.h"

@@ -1,3 +1,4 @@
+/* crypto_kept.c - rows of the store as JSON, and secrets that lie in them sealed. */
 #include "crypto_private.h"
 #include "ssss.h"
 

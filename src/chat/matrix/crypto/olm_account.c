@@ -1,3 +1,4 @@
+/* olm_account.c - libolm: the keys of our own device; and what the three files share. See olm.h. */
 #include "json.h"
 #include "olm_private.h"
 

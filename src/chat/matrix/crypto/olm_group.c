@@ -1,3 +1,4 @@
+/* olm_group.c - libolm: Megolm, the keys of rooms, ours and those of others. See olm.h. */
 #include "olm_private.h"
 
 struct ratchet_out {

@@ -1,3 +1,4 @@
+/* olm_session.c - libolm: Olm, one channel between two devices. See olm.h. */
 #include "olm_private.h"
 
 struct ratchet_session {
