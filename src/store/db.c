@@ -236,12 +236,6 @@ void db_tx_end(struct db_tx *t)
     t->db = NULL;
 }
 
-static int get_int(void *ud, const struct db_row *r)
-{
-    *(int64_t *)ud = db_int(r, 0);
-    return 0;
-}
-
 static int migrate_one(struct db *d, const char *step, int to, struct err *e)
 {
     AUTO(db_tx_end) struct db_tx tx = { 0 };
@@ -262,7 +256,7 @@ int db_open_beside(struct db **out, const char *path, int version, struct err *e
         rc = script(d, "PRAGMA query_only=ON; PRAGMA trusted_schema=OFF", e);
     (void)sqlite3_busy_timeout(d->sql, 2000);
     if (rc == 0)
-        rc = db_each(d, e, get_int, &have, "PRAGMA user_version", "");
+        rc = db_each(d, e, db_row_int, &have, "PRAGMA user_version", "");
     if (rc == 0 && have != version)
         rc = err_set(e, ERR_CONFIG, "the database is of another version (schema %d, this program knows %d)", (int)have,
                      version);
@@ -277,7 +271,7 @@ int db_open_beside(struct db **out, const char *path, int version, struct err *e
 int db_migrate(struct db *d, const char *const *steps, int n, struct err *e)
 {
     int64_t have = 0;
-    if (db_each(d, e, get_int, &have, "PRAGMA user_version", "") < 0)
+    if (db_each(d, e, db_row_int, &have, "PRAGMA user_version", "") < 0)
         return -1;
     if (have > n)
         return err_set(e, ERR_STORE, "the database was written by a newer Sandbook (schema %d, this one knows %d)",
@@ -291,6 +285,12 @@ int db_migrate(struct db *d, const char *const *steps, int n, struct err *e)
 int64_t db_int(const struct db_row *r, int column)
 {
     return sqlite3_column_int64(r->st, column);
+}
+
+int db_row_int(void *ud, const struct db_row *r)
+{
+    *(int64_t *)ud = db_int(r, 0);
+    return 0;
 }
 
 const char *db_text(const struct db_row *r, int column)

@@ -23,6 +23,8 @@ void db_settle(struct db *d);
 /* row() for each result row; a negative return stops. */
 typedef int db_row_fn(void *ud, const struct db_row *r);
 must_check int db_each(struct db *d, struct err *e, db_row_fn *row, void *ud, const char *sql, const char *types, ...);
+/* A row() for one number: ud is an int64_t *, which gets the first column. */
+db_row_fn db_row_int;
 int64_t db_last_id(const struct db *d);
 int64_t db_changes(const struct db *d);
 

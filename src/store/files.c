@@ -70,16 +70,10 @@ static const char *leaf_of(const char *name)
     return slash ? slash + 1 : name;
 }
 
-static int get_int(void *ud, const struct db_row *r)
-{
-    *(int64_t *)ud = db_int(r, 0);
-    return 0;
-}
-
 static int insert(struct store *s, const char *session, struct file_row *f, struct err *e)
 {
     int64_t last = 0;
-    if (db_each(s->db, e, get_int, &last, "SELECT COALESCE(MAX(version), 0) FROM files WHERE session=? AND name=?",
+    if (db_each(s->db, e, db_row_int, &last, "SELECT COALESCE(MAX(version), 0) FROM files WHERE session=? AND name=?",
                 "ss", session, f->name) < 0)
         return -1;
     f->version = last + 1;
@@ -165,7 +159,7 @@ static int make_room(struct store *s, const char *session, int64_t bytes, int64_
 {
     for (bool dropped = true; max > 0;) {
         int64_t have = 0;
-        if (db_each(s->db, e, get_int, &have, "SELECT COALESCE(SUM(bytes), 0) FROM files WHERE session=?", "s",
+        if (db_each(s->db, e, db_row_int, &have, "SELECT COALESCE(SUM(bytes), 0) FROM files WHERE session=?", "s",
                     session) < 0)
             return -1;
         if (have + bytes <= max)

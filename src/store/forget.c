@@ -23,18 +23,12 @@ static int exec_all(struct store *s, const char *const *steps, size_t n, const c
 
 /* ---- bytes ---- */
 
-static int get_count(void *ud, const struct db_row *r)
-{
-    *(int64_t *)ud = db_int(r, 0);
-    return 0;
-}
-
 static bool has_row(struct store *s, const char *session, const char *id)
 {
     struct err ignored = { 0 };
     int64_t n = 0;
-    return db_each(s->db, &ignored, get_count, &n, "SELECT COUNT(*) FROM files WHERE session=? AND id=?", "ss", session,
-                   id) < 0 ||
+    return db_each(s->db, &ignored, db_row_int, &n, "SELECT COUNT(*) FROM files WHERE session=? AND id=?", "ss",
+                   session, id) < 0 ||
            n > 0;
 }
 

@@ -16,12 +16,6 @@ void inbox_item_clear(struct inbox_item *i)
     *i = (struct inbox_item){ 0 };
 }
 
-static int get_seq(void *ud, const struct db_row *r)
-{
-    *(int64_t *)ud = db_int(r, 0);
-    return 0;
-}
-
 static int insert(struct store *s, const struct inbox_item *i, int64_t *seq, bool *fresh, struct err *e)
 {
     if (db_exec(
@@ -36,8 +30,8 @@ static int insert(struct store *s, const struct inbox_item *i, int64_t *seq, boo
         *seq = db_last_id(s->db);
         return 0;
     }
-    return db_each(s->db, e, get_seq, seq, "SELECT seq FROM inbox WHERE platform=? AND event_id=?", "ss", i->platform,
-                   i->event_id);
+    return db_each(s->db, e, db_row_int, seq, "SELECT seq FROM inbox WHERE platform=? AND event_id=?", "ss",
+                   i->platform, i->event_id);
 }
 
 int store_inbox_add(struct store *s, const struct inbox_item *i, int64_t *seq, bool *fresh, struct err *e)

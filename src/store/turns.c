@@ -175,12 +175,6 @@ int store_cell(struct store *s, const char *session, int number, char **out, str
                    (int64_t)number);
 }
 
-static int get_id(void *ud, const struct db_row *r)
-{
-    *(int64_t *)ud = db_int(r, 0);
-    return 0;
-}
-
 int store_outbox_add(struct store *s, const struct outbox_item *o, int64_t *id, struct err *e)
 {
     if (db_exec(
@@ -190,7 +184,7 @@ int store_outbox_add(struct store *s, const struct outbox_item *o, int64_t *id, 
             "sissssssssss", o->txn, o->turn, o->platform, o->session, o->room, o->thread, o->reply_to,
             o->markdown ? o->markdown : "", o->receipt, o->figures, o->files, o->amends) < 0)
         return err_wrap(e, "outbox");
-    return db_each(s->db, e, get_id, id, "SELECT id FROM outbox WHERE txn=?", "s", o->txn);
+    return db_each(s->db, e, db_row_int, id, "SELECT id FROM outbox WHERE txn=?", "s", o->txn);
 }
 
 int store_turn_end(struct store *s, const struct turn_row *t, const struct outbox_item *o, int64_t *outbox_id,
