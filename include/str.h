@@ -21,6 +21,8 @@ void str_add(struct str *s, const void *data, size_t n);
 void str_puts(struct str *s, const char *text);
 void str_putc(struct str *s, char c);
 void str_printf(struct str *s, const char *fmt, ...) printf_like(2, 3);
+/* Removes the first n bytes, at most all; what follows them moves to the front. */
+void str_drop(struct str *s, size_t n);
 /* -1 with ERR_DATA when anything was dropped since init or clear. */
 must_check int str_check(const struct str *s, struct err *e);
 /* Never NULL; borrowed until the next change. */

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "str.h"
 
-enum { KERNEL_OPENAT2 = 5006, KERNEL_LANDLOCK = 5013, KERNEL_CGROUP_KILL = 5014, TEXT_MAX = 64 << 10 };
+enum { KERNEL_OPENAT2 = 5006, KERNEL_LANDLOCK = 5013, TEXT_MAX = 64 << 10 };
 
 /* ---- facts ---- */
 

@@ -69,6 +69,15 @@ void str_printf(struct str *s, const char *fmt, ...)
     }
 }
 
+void str_drop(struct str *s, size_t n)
+{
+    if (n == 0 || s->len == 0)
+        return;
+    n = n < s->len ? n : s->len;
+    memmove(s->buf, s->buf + n, s->len - n + 1);
+    s->len -= n;
+}
+
 int str_check(const struct str *s, struct err *e)
 {
     if (s->overflow)

@@ -30,7 +30,6 @@ enum {
     READY_MS = 60000, /* a cold zygote needs 1.5 to 4 s, a slow disk more */
     END_MS = 1000,    /* between one sign of death and the other */
     STOP_MS = 3000,   /* for the keeper to remove its boxes */
-    CHECK_MS = 300000,
     BACKOFF_MIN_MS = 250,
     BACKOFF_MAX_MS = 30000,
     WISH_MAX = 4 << 10,

@@ -18,8 +18,8 @@
 #include "log.h"
 
 enum {
-    HOST_CONNECTIONS =
-        64, /* all of a model server without HTTP/2; more handshakes at once would stall the loop: 200 of them 0.3 s */
+    /* All of a model server's without HTTP/2. More handshakes at once would stall the loop: 200 of them 0.3 s. */
+    HOST_CONNECTIONS = 64,
     CONNECT_MS = 5000,
     STALL_MS = 90000,
     ANSWER_MAX = 8 << 20,

@@ -164,11 +164,8 @@ static bool flush(struct ws *w)
     while (at < out->len && send_some(w, out, at, &n) && n)
         at += n;
     if (w->state == UPGRADE) {
-        struct str rest = STR_INIT(WS_HEAD_MAX);
-        str_add(&rest, w->out.buf + at, w->out.len - at);
-        str_clear(&w->out);
-        w->out = rest;
-        return rest.len > 0;
+        str_drop(&w->out, at);
+        return w->out.len > 0;
     }
     if (at)
         ws_frames_sent(w->frames, at);

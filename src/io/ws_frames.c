@@ -153,10 +153,7 @@ const struct str *ws_frames_out(struct ws_frames *f)
 
 void ws_frames_sent(struct ws_frames *f, size_t n)
 {
-    struct str rest = STR_INIT(OUT_MAX);
-    str_add(&rest, f->out.buf + n, f->out.len - n);
-    str_clear(&f->out);
-    f->out = rest;
+    str_drop(&f->out, n);
 }
 
 int ws_frames_closed(const struct ws_frames *f)

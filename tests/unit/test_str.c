@@ -34,6 +34,23 @@ static void adding_builds_text(void **state)
     assert_int_equal(str_check(&s, &e), 0);
 }
 
+static void what_is_dropped_is_the_beginning(void **state)
+{
+    (void)state;
+    AUTO(str_clear) struct str s = STR_INIT(8);
+    str_drop(&s, 3); /* nothing was ever in it */
+    str_puts(&s, "abcdefgh");
+    str_drop(&s, 0);
+    str_drop(&s, 3);
+    assert_string_equal(str_peek(&s), "defgh");
+    assert_int_equal(s.len, 5);
+    str_puts(&s, "ijk");
+    assert_string_equal(str_peek(&s), "defghijk");
+    str_drop(&s, 9);
+    assert_string_equal(str_peek(&s), "");
+    assert_int_equal(s.len, 0);
+}
+
 static void a_str_may_hold_nul_bytes(void **state)
 {
     (void)state;
@@ -192,6 +209,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_empty_str_peeks_and_takes_as_empty_text),
         cmocka_unit_test(adding_builds_text),
+        cmocka_unit_test(what_is_dropped_is_the_beginning),
         cmocka_unit_test(a_str_may_hold_nul_bytes),
         cmocka_unit_test(what_fills_the_ceiling_exactly_fits),
         cmocka_unit_test(what_would_pass_the_ceiling_is_dropped_whole_and_remembered),

@@ -9,9 +9,8 @@
 #include "e2ee.h"
 
 enum {
-    OUT_MESSAGES_MAX = 64, /* of one job */
-    OUT_TEXT_MAX =
-        32000, /* bytes of a text's content as JSON: people read parts of 16 kB; servers take 64 KiB, an edit has it twice */
+    /* Bytes of a text's content as JSON: people read parts of 16 kB; servers take 64 KiB, an edit has it twice. */
+    OUT_TEXT_MAX = 32000,
     OUT_PARTS_MAX = 4,   /* an answer that needs more is attached as a file */
     OUT_TEXT_MIN = 1000, /* a server that does not take this takes nothing */
 };

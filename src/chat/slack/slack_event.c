@@ -2,7 +2,7 @@
 #include <string.h>
 #include "slack_text.h"
 
-enum { TS_MAX = 30, ID_MAX = 30 };
+enum { ID_MAX = 30 };
 
 bool slack_is_ts(const char *ts)
 {
