@@ -6,55 +6,13 @@
 #include "native_paths.h"
 
 #include <pwd.h>
-#include <string.h>
-#include <sys/stat.h>
 
 #include "conf.h"
+#include "paths.h"
 
 #ifndef BOX_IMAGE_HASH
 #define BOX_IMAGE_HASH "" /* the Makefile knows the recipe */
 #endif
-
-enum { EXE_MAX = 4096 };
-
-/* Folder of this program; NULL: unknown. The caller frees. */
-static char *program_folder(void)
-{
-    char buf[EXE_MAX];
-    ssize_t n = readlink("/proc/self/exe", buf, sizeof buf - 1);
-    if (n <= 0)
-        return NULL;
-    buf[n] = '\0';
-    char *slash = strrchr(buf, '/');
-    if (!slash)
-        return NULL;
-    *slash = '\0';
-    return xstrdup(buf);
-}
-
-static bool is_folder(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-static bool is_program(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
-}
-
-/* The first of base/tail that is there, in the caller's order; NULL: none. */
-static char *first_of(const char *base, const char *const *tails, size_t n, bool (*good)(const char *))
-{
-    for (size_t i = 0; base && i < n; i++) {
-        char *path = xasprintf("%s/%s", base, tails[i]);
-        if (good(path))
-            return path;
-        free(path);
-    }
-    return NULL;
-}
 
 static bool given(const char *setting)
 {
@@ -65,9 +23,9 @@ static int find_keeper(struct native_paths *out, const struct conf *c, const cha
 {
     static const char *const at[] = { "sandbook-box", "../lib/sandbook/sandbook-box",
                                       "../libexec/sandbook/sandbook-box" };
-    if (given(c->keeper) && !is_program(c->keeper))
+    if (given(c->keeper) && !path_is_program(c->keeper))
         return err_set(e, ERR_CONFIG, "box.keeper: %s is no program", c->keeper);
-    out->keeper = given(c->keeper) ? xstrdup(c->keeper) : first_of(here, at, countof(at), is_program);
+    out->keeper = given(c->keeper) ? xstrdup(c->keeper) : path_first(here, at, countof(at), path_is_program);
     if (!out->keeper)
         return err_set(e, ERR_CONFIG, "sandbook-box is not beside this program: install it there or set box.keeper");
     return 0;
@@ -76,9 +34,9 @@ static int find_keeper(struct native_paths *out, const struct conf *c, const cha
 static int find_support(struct native_paths *out, const struct conf *c, const char *here, struct err *e)
 {
     static const char *const at[] = { "box", "../lib/sandbook/box" };
-    if (given(c->box_support) && !is_folder(c->box_support))
+    if (given(c->box_support) && !path_is_folder(c->box_support))
         return err_set(e, ERR_CONFIG, "box.support: %s is no folder", c->box_support);
-    out->support = given(c->box_support) ? xstrdup(c->box_support) : first_of(here, at, countof(at), is_folder);
+    out->support = given(c->box_support) ? xstrdup(c->box_support) : path_first(here, at, countof(at), path_is_folder);
     if (!out->support)
         return err_set(e, ERR_CONFIG,
                        "the box's own programs are not beside this one: install them or set box.support");
@@ -104,7 +62,7 @@ static int find_image(struct native_paths *out, const struct conf *c, const char
 {
     static const char *const at[] = { "image-" BOX_IMAGE_HASH "/root" };
     static const char *const beside[] = { "../lib/sandbook/image-" BOX_IMAGE_HASH "/root" };
-    if (given(c->image) && !is_folder(c->image))
+    if (given(c->image) && !path_is_folder(c->image))
         return err_set(e, ERR_CONFIG, "box.image: %s is no folder", c->image);
     out->image_id = xstrdup(given(c->image) ? c->image : BOX_IMAGE_HASH);
     if (given(c->image)) {
@@ -112,11 +70,11 @@ static int find_image(struct native_paths *out, const struct conf *c, const char
         return 0;
     }
     autofree char *cache = cache_folder();
-    out->image = first_of(cache, at, countof(at), is_folder);
+    out->image = path_first(cache, at, countof(at), path_is_folder);
     if (!out->image)
-        out->image = first_of("/var/lib/sandbook", at, countof(at), is_folder);
+        out->image = path_first("/var/lib/sandbook", at, countof(at), path_is_folder);
     if (!out->image)
-        out->image = first_of(here, beside, countof(beside), is_folder);
+        out->image = path_first(here, beside, countof(beside), path_is_folder);
     if (!out->image)
         return err_set(e, ERR_CONFIG, "the box image is not built: run `make image` (looked for image-%s)",
                        BOX_IMAGE_HASH);
@@ -131,7 +89,7 @@ int native_paths_find(struct native_paths *out, const struct conf *c, struct err
         out->image_id = xstrdup(BOX_IMAGE_HASH);
         return 0;
     }
-    autofree char *here = program_folder();
+    autofree char *here = path_program_folder();
     if (find_keeper(out, c, here, e) == 0 && find_support(out, c, here, e) == 0 && find_image(out, c, here, e) == 0)
         return 0;
     native_paths_clear(out);

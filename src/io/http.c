@@ -72,12 +72,13 @@ static int call_host(struct http_call *c, bool allow_plain, struct err *e)
 {
     AUTO(url_free) CURLU *u = curl_url();
     if (!u || curl_url_set(u, CURLUPART_URL, c->url, 0) != CURLUE_OK)
-        return err_set(e, ERR_CONFIG, "not an address: %s", c->url);
+        return err_set(e, ERR_CONFIG, "not an address: %.*s", (int)strcspn(c->url, "?"),
+                       c->url); /* a query may hold a key */
     autofree char *scheme = url_part(u, CURLUPART_SCHEME), *host = url_part(u, CURLUPART_HOST);
     autofree char *port = url_part(u, CURLUPART_PORT), *name = xasprintf("%s://%s:%s", scheme, host, port);
     c->loopback = http_is_loopback(host);
     if (strcmp(scheme, "https") != 0 && strcmp(scheme, "http") != 0)
-        return err_set(e, ERR_CONFIG, "%s: only https and http are spoken", c->url);
+        return err_set(e, ERR_CONFIG, "%s: only https and http are spoken", scheme);
     if (strcmp(scheme, "http") == 0 && !c->loopback && !allow_plain)
         return err_set(e, ERR_CONFIG, "%s: plain http goes only to this machine, unless that is allowed", name);
     c->host = host_get(c->h, name);

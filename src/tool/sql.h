@@ -1,7 +1,7 @@
 /* sql.h - one question to a database, read-only, and its table as CSV: what sandbook-query does. Private to tool/.
  *
  * Theory of operation. The daemon has one thread and must not wait, SQLite and libpq do wait, and both read files and bytes that the
- * daemon has no need to trust. So each question runs in a process of its own (tool_sql.c starts it, sql_child.c is it): a request in
+ * daemon has no need to trust. So each question runs in a process of its own (tool_sql.c starts it, src/query.c is it): a request in
  * memory on descriptor 0, a report on 1, the table on 3, nothing else inherited, no environment. It ends with its question, or is
  * killed. The connection string travels in the request, never on a command line.
  *

@@ -11,11 +11,11 @@
 #include "json.h"
 #include "log.h"
 #include "loop.h"
+#include "paths.h"
 #include "sql.h"
 #include "tool.h"
 
 enum {
-    EXE_MAX = 4096,
     REQUEST_MAX = 1 << 20,
     SQL_MAX = 64 << 10,
     GRACE_MS = 3000,     /* over the query's own time: connecting, then it is killed */
@@ -45,19 +45,8 @@ struct tool_call {
 static char *find_program(void)
 {
     static const char *const at[] = { "sandbook-query", "../sandbook-query", "../lib/sandbook/sandbook-query" };
-    char own[EXE_MAX];
-    const ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
-    if (n <= 0)
-        return NULL;
-    own[n] = '\0';
-    *strrchr(own, '/') = '\0';
-    for (size_t i = 0; i < countof(at); i++) {
-        char *path = xasprintf("%s/%s", own, at[i]);
-        if (access(path, X_OK) == 0)
-            return path;
-        free(path);
-    }
-    return NULL;
+    autofree char *here = path_program_folder();
+    return path_first(here, at, countof(at), path_is_program);
 }
 
 static void sql_close(struct tool_service *s)
@@ -240,11 +229,14 @@ static int request_fd(const struct tool_service *s, const char *verb, const char
     json_set_int(r, "bytes_max", s->section->bytes_max);
     json_set_int(r, "timeout_ms", s->section->timeout_ms);
     json_print(&text, r);
-    int fd = memfd_create("query", MFD_CLOEXEC);
-    if (fd < 0 || write_all(fd, str_peek(&text), text.len) < 0 || lseek(fd, 0, SEEK_SET) < 0)
-        (void)err_sys(e, ERR_SANDBOX, errno, "query");
+    autoclose int fd = memfd_create("query", MFD_CLOEXEC);
+    const bool written = fd >= 0 && write_all(fd, str_peek(&text), text.len) == 0 && lseek(fd, 0, SEEK_SET) == 0;
+    const int sys = errno, out = fd;
     explicit_bzero(text.buf, text.len); /* the connection string was in it */
-    return fd;
+    if (!written)
+        return err_sys(e, ERR_SANDBOX, sys, "query");
+    fd = -1;
+    return out;
 }
 
 /* Copies above what the child's descriptors are called, so that no dup2 goes over one that is still needed. */
@@ -288,7 +280,9 @@ static int start(struct tool_call *c, const char *verb, const char *sql, struct 
     autoclose int request = request_fd(c->s, verb, sql, e);
     c->report_fd = memfd_create("report", MFD_CLOEXEC);
     c->table_fd = memfd_create("table", MFD_CLOEXEC);
-    if (request < 0 || c->report_fd < 0 || c->table_fd < 0)
+    if (request < 0)
+        return -1;
+    if (c->report_fd < 0 || c->table_fd < 0)
         return err_sys(e, ERR_SANDBOX, errno, "query");
     if (spawn(c, request, e) < 0)
         return -1;
