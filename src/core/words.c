@@ -44,9 +44,9 @@ static const struct {
     [WORD_GAVE_UP_BUDGET] = { "I stopped because the budget for this is used up. What was computed is kept; `limits` says what is "
                               "left and when there is more.",
                               "预算已用完，已停止。已计算的内容都保留；`limits` 可查看余额和恢复时间。" },
-    [WORD_TOO_LONG] = { "This conversation is longer than the model can read, also after shortening it. `forget` clears what was "
-                        "said (files and variables stay), or choose another model with `model`.",
-                        "对话超过了模型能读取的长度，缩短后仍然过长。可用 `forget` 清除之前的对话（文件和变量保留），或用 `model` 更换模型。" },
+    [WORD_TOO_LONG] = { "This conversation is longer than the model can read, even after shortening it. Please go on in a new thread, or "
+                        "choose a model with a larger window with `model`.",
+                        "对话超过了模型能读取的长度，缩短后仍然过长。请另开一个会话继续，或用 `model` 更换窗口更大的模型。" },
     [WORD_CONTEXT_LOST] = { "*(The model's server reads less of a conversation than it is set up for, so earlier parts may have been "
                             "missed here. Whoever runs this bot can raise its window.)*",
                             "*（模型服务器读取的内容少于设定，之前的部分可能被忽略。管理员可以调大它的窗口。）*" },
@@ -57,19 +57,19 @@ static const struct {
     [WORD_BOX_FAILED] = { "The sandbox failed in the middle of this, so the variables are gone; your files are kept. "
                           "Please ask again: it starts afresh.",
                           "沙箱中途出错，变量已丢失，文件仍在。请再问一次，会重新开始。" },
-    [WORD_VARIABLES_GONE] = { "The sandbox had to be started anew since your last question: its variables are gone, your files are there again.",
+    [WORD_VARIABLES_GONE] = { "The sandbox had to be restarted since your last question: its variables are gone, your files are there again.",
                               "自上一个问题以来沙箱已重新启动：变量已丢失，文件已重新放入。" },
     [WORD_THAWING] = { "Putting the variables back", "正在恢复变量" },
     [WORD_THAWED_LOST] = { "*(Variables were put back from disk. Not among them: {a}.)*",
                            "*（变量已从磁盘恢复，以下除外：{a}。）*" },
     [WORD_THAWED_RERUN] = { "*(To put variables back, these cells were run again: {a}.)*",
                             "*（为恢复变量，重新运行了单元 {a}。）*" },
-    [WORD_THAWED_FAILED] = { "*(Could not be run again, so what only they made is missing: cell {a}.)*",
+    [WORD_THAWED_FAILED] = { "*(These cells could not be run again, so what only they made is missing: {a}.)*",
                              "*（以下单元无法重新运行，只由它们生成的内容已丢失：{a}。）*" },
     [WORD_THAWED_NOT_RERUN] = { "cell {a} was not run again: {b}", "单元 {a} 没有重新运行：{b}" },
-    [WORD_THAWED_NOTES] = { "*(Of the variables that were put back: {a}.)*", "*（关于恢复的变量：{a}。）*" },
+    [WORD_THAWED_NOTES] = { "*(About the variables that were put back: {a}.)*", "*（关于恢复的变量：{a}。）*" },
     [WORD_BOX_CLOSED] = { "The sandbox could not be started just now; nothing is lost. Please ask again in a minute, and "
-                          "tell whoever runs this bot if it stays so.",
+                          "tell whoever runs this bot if it happens again.",
                           "暂时无法启动沙箱，没有丢失任何内容。请一分钟后再试；若一直如此，请告知管理员。" },
     [WORD_INTERNAL] = { "Something went wrong on my side and this is not answered. Please ask again; whoever runs this bot "
                         "finds the details in its log.",
@@ -79,8 +79,8 @@ static const struct {
     [WORD_STALE] = { "The service was away for more than a day, so this question was not worked on. Ask it again if you still "
                      "want to know.",
                      "服务停止超过一天，这个问题没有处理。如果仍然需要，请再问一次。" },
-    [WORD_CUT_BY_RESTART] = { "This was cut off by a restart and was not run again by itself. Say `rerun`, or ask again. "
-                              "Files are kept; variables come back with it, up to the last program that had ended.",
+    [WORD_CUT_BY_RESTART] = { "This was cut off by a restart and was not run again by itself. Say `rerun`, or ask again. Files are "
+                              "kept; variables come back as they were after the last program that had finished.",
                               "这个问题因重启而中断，没有自动重新运行。请说 `rerun` 或再问一次。文件仍在，变量会恢复到最后一个已运行完的程序之后。" },
 
     [WORD_CODE_SILENT] = { "Ran without output.", "运行完毕，没有输出。" },
@@ -95,7 +95,7 @@ static const struct {
     [WORD_FILE_BIG] = { "`{a}` was not taken: it is larger than {b}.", "没有接收 `{a}`：超过了 {b}。" },
     [WORD_FILES_FULL] = { "`{a}` was not taken: the files of this conversation would take more than {b} together.",
                           "没有接收 `{a}`：这个会话的文件合计将超过 {b}。" },
-    [WORD_EXPORTED] = { "This conversation as a notebook, with its data. `sandbook export {a}` writes the same where the service runs.",
+    [WORD_EXPORTED] = { "Here is this conversation as a notebook, with its data. `sandbook export {a}` writes the same where the service runs.",
                         "这个会话的笔记本和数据。在服务器上运行 `sandbook export {a}` 可得到同样的内容。" },
     [WORD_EXPORT_BIG] = { "The notebook with its data is larger than {a}. Whoever runs the service can write it to disk with `sandbook "
                           "export {b}`.",
@@ -153,19 +153,19 @@ static const struct {
     [WORD_NO_LIMIT] = { "no limit", "不限" },
     [WORD_LIMIT_CELL] = { "A program may run {a} s and use {b} MB.", "一个程序最多运行 {a} 秒，使用 {b} MB 内存。" },
     [WORD_LIMIT_TURN] = { "A question may take {a} s and {b} steps.", "一个问题最多用 {a} 秒、{b} 步。" },
-    [WORD_LIMIT_FILE] = { "A file may have {a} MB.", "一个文件最大 {a} MB。" },
+    [WORD_LIMIT_FILE] = { "A file may have up to {a} MB.", "一个文件最大 {a} MB。" },
     [WORD_SCOPE_TURN] = { "one question", "一个问题" },
     [WORD_SCOPE_PERSON] = { "your budget of today", "你今天的预算" },
     [WORD_SCOPE_ROOM] = { "this room's budget of today", "这个房间今天的预算" },
     [WORD_SCOPE_DAY] = { "the budget of today for all", "今天的总预算" },
     [WORD_BUDGET_NEAR] = { "{a} % of {b} is used. `limits` says more.", "{b}已用 {a} %。`limits` 可查看详情。" },
-    [WORD_BUDGET_OVER] = { "This is not answered: {a} is used up. There is more from 00:00 UTC on. Programs in ```` ```python ```` blocks "
+    [WORD_BUDGET_OVER] = { "This is not answered: {a} is used up until 00:00 UTC. Programs in ```` ```python ```` blocks "
                            "and commands still work.",
                            "没有回答：{a}已用完，UTC 零点恢复。```` ```python ```` 代码块和命令仍然可用。" },
-    [WORD_MODEL_IS] = { "Model here: `{a}`. To be had: {b}. `model NAME` changes it.",
+    [WORD_MODEL_IS] = { "Model here: `{a}`. Available: {b}. `model NAME` changes it.",
                         "当前模型：`{a}`。可选：{b}。用 `model 名称` 切换。" },
     [WORD_MODEL_NOW] = { "From the next question on: `{a}`.", "从下一个问题起使用 `{a}`。" },
-    [WORD_MODEL_NONE] = { "There is no model `{a}`. To be had: {b}.", "没有模型 `{a}`。可选：{b}。" },
+    [WORD_MODEL_NONE] = { "There is no model `{a}`. Available: {b}.", "没有模型 `{a}`。可选：{b}。" },
     [WORD_SLOW_DOWN] = { "That was a great many questions, each asked the moment the last was answered, so I pause for ten "
                          "minutes in case two bots are talking to each other.",
                          "提问过于频繁（每次回答后立即再问）。为防止两个机器人互相对话，暂停十分钟。" },

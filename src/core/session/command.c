@@ -388,7 +388,7 @@ static const struct command commands[] = {
       "forget all of this conversation: words, code, files, variables", "忘记整个会话：对话、代码、文件和变量" },
     { "help", NULL, run_help, BOX_OP_CELL, NULL, "this list", "显示这个列表" },
     { "history", NULL, run_history, BOX_OP_CELL, NULL, "the last questions", "最近的问题" },
-    { "limits", NULL, run_limits, BOX_OP_CELL, NULL, "what may be used, and what of it is", "限额和已用量" },
+    { "limits", NULL, run_limits, BOX_OP_CELL, NULL, "the limits, and how much of them is used", "限额和已用量" },
     { "model", "NAME", run_model, BOX_OP_CELL, NULL, "which model answers; with a name: change it",
       "当前使用的模型；加上名称可切换" },
     { "rerun", "[N]", run_rerun, BOX_OP_CELL, NULL, "put the last question again; N: that one of the history",
