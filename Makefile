@@ -1,7 +1,9 @@
 # Sandbook. make [SAN=address,undefined] [CC=clang] [WERROR=1] [V=1]
 #   all      the program: build/sandbook (needs `make image` once to run)     demo    a question about a real table, answered
 #   check    every test; ends with "N passed, N failed"                       image   the box's own root tree (cached)
-#   install uninstall  DESTDIR= PREFIX=   lint fmt floors   fuzz   bench   cover   clean  image-save image-load FILE=
+#   install uninstall  DESTDIR= PREFIX=                       unit fuzzers   the test programs alone
+#   lint fmt floors fuzz bench cover   the gates              image-save image-load FILE=   the image for a machine without a registry
+#   clean    what was built                                   help    this
 
 PREFIX    ?= /usr/local
 BINDIR    ?= $(PREFIX)/bin
@@ -40,7 +42,7 @@ pkg_deb    = \
 missing   := $(strip $(foreach p,$(PKGS) libseccomp libarchive libpng libpq,$(shell pkg-config --exists $p || echo $p)) \
              $(shell echo '\#include <wslay/wslay.h>' | $(CC) -E -x c - >/dev/null 2>&1 || echo libwslay))
 # These goals install what is missing, or need none of it.
-goals     := $(filter-out demo check image image-save image-load fmt floors clean,$(or $(MAKECMDGOALS),all))
+goals     := $(filter-out demo check image image-save image-load fmt floors clean help,$(or $(MAKECMDGOALS),all))
 ifneq ($(and $(goals),$(missing)),)
 $(error missing: $(foreach m,$(missing),$m (Debian package $(patsubst $m=%,%,$(filter $m=%,$(pkg_deb))))). Run: .ci/bootstrap build)
 endif
@@ -155,6 +157,10 @@ image-save:
 image-load:
 	@sandbox/image/load $(or $(FILE),$(error usage: make image-load FILE=box-image.tar.zst))
 
+# The comment at the head of this file.
+help:
+	@sed -n '/^#/!q; s/^# \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
+
 # ---- what people run -----------------------------------------------------------------------------------------------------------
 demo:
 	@.ci/bootstrap build
@@ -237,5 +243,5 @@ clean:
 FORCE:
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all image image-save image-load demo check unit fuzz fuzzers floors lint fmt bench cover install uninstall clean FORCE
+.PHONY: all help image image-save image-load demo check unit fuzz fuzzers floors lint fmt bench cover install uninstall clean FORCE
 -include $(shell find build -name '*.d' 2>/dev/null)

@@ -1,8 +1,8 @@
 /* native_paths.c - find what the sandbox is made of.
  *
  * Beside the program first (a build tree), then as installed (PREFIX/bin beside PREFIX/lib/sandbook). The image is too big
- * to lie there: it is in the cache of whoever built it, under the hash of its recipe, so that a program never runs on an
- * image of another time. */
+ * to lie there: it is in the cache of whoever built it, or of the machine (/var/cache/sandbook), under the hash of its recipe, so that
+ * a program never runs on an image of another time. */
 #include "native_paths.h"
 
 #include <pwd.h>
@@ -72,7 +72,7 @@ static int find_image(struct native_paths *out, const struct conf *c, const char
     autofree char *cache = cache_folder();
     out->image = path_first(cache, at, countof(at), path_is_folder);
     if (!out->image)
-        out->image = path_first("/var/lib/sandbook", at, countof(at), path_is_folder);
+        out->image = path_first("/var/cache/sandbook", at, countof(at), path_is_folder);
     if (!out->image)
         out->image = path_first(here, beside, countof(beside), path_is_folder);
     if (!out->image)
