@@ -1,9 +1,12 @@
-# Sandbook. make [SAN=address,undefined] [CC=clang] [WERROR=1] [V=1]
-#   all      the program: build/sandbook (needs `make image` once to run)     demo    a question about a real table, answered
-#   check    every test; ends with "N passed, N failed"                       image   the box's own root tree (cached)
-#   install uninstall  DESTDIR= PREFIX=                       unit fuzzers   the test programs alone
-#   lint fmt floors fuzz bench cover   the gates              image-save image-load FILE=   the image for a machine without a registry
-#   clean    what was built                                   help    this
+# Sandbook. make [SAN=address,undefined] [CC=clang] [WERROR=1] [V=1] GOAL
+#   all       the program: build/sandbook (needs `make image` once to run)
+#   demo      a question about a real table, answered
+#   check     every test; ends with "N passed, N failed"
+#   image     the box's own root tree (cached); image-save, image-load FILE=: for a machine without a registry
+#   install   DESTDIR= PREFIX=; uninstall takes it away again
+#   lint fmt floors fuzz bench cover    the gates;   unit fuzzers    the test programs alone
+#   clean     what was built
+#   help      this
 
 PREFIX    ?= /usr/local
 BINDIR    ?= $(PREFIX)/bin
