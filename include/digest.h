@@ -1,4 +1,4 @@
-/* digest.h - SHA-256, HMAC, HKDF, random bytes and a comparison that takes no time from secrets. Floor 0; by OpenSSL's libcrypto.
+/* digest.h - SHA-256, HMAC, HKDF, random bytes, a comparison that takes no time from secrets, base64. Floor 0; by OpenSSL's libcrypto.
  *
  * None of these can fail but for want of memory or a broken library: then they abort. The keeper doesn't link this file. */
 #ifndef DIGEST_H
@@ -27,4 +27,7 @@ void digest_hkdf(const struct digest_hkdf *h, void *out, size_t out_n);
 /* In time that depends on n only. */
 bool digest_equal(const void *a, const void *b, size_t n);
 void digest_random(void *out, size_t n);
+
+/* RFC 4648, with padding; n below 1 GiB. The caller frees. */
+char *base64_encode(const void *data, size_t n);
 #endif

@@ -106,3 +106,11 @@ void digest_random(void *out, size_t n)
 {
     need(n <= INT32_MAX && RAND_bytes(out, (int)n) == 1);
 }
+
+char *base64_encode(const void *data, size_t n)
+{
+    need(n < (size_t)1 << 30);
+    char *text = xcalloc(1, (n + 2) / 3 * 4 + 1);
+    (void)EVP_EncodeBlock((unsigned char *)text, data, (int)n);
+    return text;
+}

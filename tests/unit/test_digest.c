@@ -104,12 +104,30 @@ static void random_bytes_differ(void **state)
     assert_memory_not_equal(a, b, sizeof(a));
 }
 
+/* RFC 4648, section 10 */
+static void base64_is_the_published_one(void **state)
+{
+    static const char *const cases[][2] = { { "", "" },
+                                            { "f", "Zg==" },
+                                            { "fo", "Zm8=" },
+                                            { "foo", "Zm9v" },
+                                            { "foob", "Zm9vYg==" },
+                                            { "fooba", "Zm9vYmE=" },
+                                            { "foobar", "Zm9vYmFy" },
+                                            { "\xfb\xff", "+/8=" } };
+    (void)state;
+    for (size_t i = 0; i < countof(cases); i++) {
+        autofree char *text = base64_encode(cases[i][0], strlen(cases[i][0]));
+        assert_string_equal(text, cases[i][1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sha256_is_the_published_one), cmocka_unit_test(hmac_is_the_published_one),
         cmocka_unit_test(hkdf_is_the_published_one),   cmocka_unit_test(equal_means_every_byte),
-        cmocka_unit_test(random_bytes_differ),
+        cmocka_unit_test(random_bytes_differ),         cmocka_unit_test(base64_is_the_published_one),
     };
     return cmocka_run_group_tests_name("digest", tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include "digest.h"
 #include "export_private.h"
 
 enum {
@@ -150,29 +151,15 @@ static void add_error(struct json *outputs, const struct json *error)
     json_set(o, "traceback", lines);
 }
 
-static void add_base64(struct str *out, const unsigned char *data, size_t n)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
-    enum { PADDING = 64 };
-    for (size_t i = 0; i < n; i += 3) {
-        uint32_t v =
-            (uint32_t)data[i] << 16 | (i + 1 < n ? (uint32_t)data[i + 1] << 8 : 0) | (i + 2 < n ? data[i + 2] : 0U);
-        str_putc(out, digits[v >> 18]);
-        str_putc(out, digits[v >> 12 & 63]);
-        str_putc(out, digits[i + 1 < n ? v >> 6 & 63 : PADDING]);
-        str_putc(out, digits[i + 2 < n ? v & 63 : PADDING]);
-    }
-}
-
 static void add_figure(struct json *outputs, const struct json *figure)
 {
-    AUTO(str_clear) struct str png = STR_INIT(PICTURE_MAX), text = STR_INIT((size_t)PICTURE_MAX * 2);
+    AUTO(str_clear) struct str png = STR_INIT(PICTURE_MAX);
     struct err ignored = { 0 };
     if (str_read_file(&png, json_str_or(figure, "path", ""), &ignored) < 0 || png.len == 0)
         return;
-    add_base64(&text, (const unsigned char *)str_peek(&png), png.len);
+    autofree char *text = base64_encode(str_peek(&png), png.len);
     struct json *o = output(outputs, "display_data"), *data = json_new_object();
-    json_set_str(data, "image/png", str_peek(&text));
+    json_set_str(data, "image/png", text);
     json_set_str(data, "text/plain", json_str_or(figure, "title", ""));
     json_set(o, "data", data);
     json_set(o, "metadata", json_new_object());
