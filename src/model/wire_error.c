@@ -271,8 +271,8 @@ static bool no_money(const struct wire_error *w)
 /* Gemini says "quota" and "billing" of a minute's quota as well, and names the seconds to its end. */
 int64_t wire_error_wait_ms(const struct wire_error *w)
 {
-    static const char *const phrases[] = { "try again in ", "retry in ", "retry after ", "retry_after: ", "try again after ",
-                                           "wait ", "available in " };
+    static const char *const phrases[] = { "try again in ",    "retry in ", "retry after ", "retry_after: ",
+                                           "try again after ", "wait ",     "available in " };
     for (size_t i = 0; i < countof(phrases); i++) {
         const char *at = strcasestr(w->message, phrases[i]);
         const int64_t wait_ms = at ? read_wait(at + strlen(phrases[i])) : 0;
@@ -291,10 +291,19 @@ static bool no_entry(const struct wire_error *w)
 
 static bool not_there(const struct wire_error *w)
 {
-    static const char *const words[] = { "model_not_found", "not_found_error", "DeploymentNotFound", "has been retired",
-                                         "has been deprecated", "has been decommissioned", "model_decommissioned",
-                                         "model is deprecated", "not a valid model", "invalid model name",
-                                         "model does not exist", "no longer available", NULL };
+    static const char *const words[] = { "model_not_found",
+                                         "not_found_error",
+                                         "DeploymentNotFound",
+                                         "has been retired",
+                                         "has been deprecated",
+                                         "has been decommissioned",
+                                         "model_decommissioned",
+                                         "model is deprecated",
+                                         "not a valid model",
+                                         "invalid model name",
+                                         "model does not exist",
+                                         "no longer available",
+                                         NULL };
     return w->status == 404 || w->status == 410 || wire_error_says(w, words);
 }
 
@@ -395,21 +404,11 @@ int64_t wire_error_window(const struct wire_error *w)
 
 int64_t wire_error_sent(const struct wire_error *w)
 {
-    static const char *const phrases[] = { "prompt is too long:",
-                                           "you requested about",
-                                           "you requested",
-                                           "your request has",
-                                           "request contains",
-                                           "request (",
-                                           "messages resulted in",
-                                           "token count (",
-                                           "Requested tokens (",
-                                           ", Requested ",
-                                           "prompt_tokens (",
-                                           "(length ",
-                                           "The input (",
-                                           "Prompt contains",
-                                           "Given: ",
+    static const char *const phrases[] = { "prompt is too long:",  "you requested about", "you requested",
+                                           "your request has",     "request contains",    "request (",
+                                           "messages resulted in", "token count (",       "Requested tokens (",
+                                           ", Requested ",         "prompt_tokens (",     "(length ",
+                                           "The input (",          "Prompt contains",     "Given: ",
                                            " in the messages" };
     const int64_t messages = number_before(w->message, " in the messages");
     if (w->sent > 0)

@@ -404,10 +404,12 @@ static void a_mean_in_place_of_a_count_is_sent_back_and_marked_when_it_stays(voi
 {
     struct scene s;
     (void)state;
-    play_with_file(&s, "how many women survived?",
-                   CALL("mean") SAY("The number is 28.85.") "{\"calls\":[{\"args\":{\"code\":\"sum\"}}],\"expect\":\"gives none, but "
-                                                            "28.85\"}\n" SAY("233 women survived."),
-                   PRINTS("28.85") PRINTS("233"));
+    play_with_file(
+        &s, "how many women survived?",
+        CALL("mean")
+            SAY("The number is 28.85.") "{\"calls\":[{\"args\":{\"code\":\"sum\"}}],\"expect\":\"gives none, but "
+                                        "28.85\"}\n" SAY("233 women survived."),
+        PRINTS("28.85") PRINTS("233"));
     assert_ended(&s, AGENT_ANSWERED, 2, 4);
     assert_string_equal(s.seen.answer, "233 women survived.");
     scene_close(&s);
@@ -423,21 +425,24 @@ static void what_is_only_promised_is_sent_back(void **state)
 {
     struct scene s;
     (void)state;
-    play_with_file(&s, "what share of them survived?",
-                   CALL("df.columns") SAY("I need to load the data first. I will try again with the right name.") "{"
-                   "\"calls\":[{\"args\":{\"code\":\"m\"}}],\"expect\":\"Do it now\"}\n" SAY("It is 38.4 %."),
-                   PRINTS("Index") PRINTS("38.4"));
+    play_with_file(
+        &s, "what share of them survived?",
+        CALL("df.columns") SAY(
+            "I need to load the data first. I will try again with the right name.") "{"
+                                                                                    "\"calls\":[{\"args\":{\"code\":\"m\"}}],\"expect\":\"Do it now\"}\n" SAY(
+                                                                                        "It is 38.4 %."),
+        PRINTS("Index") PRINTS("38.4"));
     assert_ended(&s, AGENT_ANSWERED, 2, 4);
     assert_null(strstr(s.seen.messages, "I will try again"));
     scene_close(&s);
-    play_with_file(&s, "what share of them survived?", CALL("df.columns") SAY("The file does not say. Let me know what to do."),
-                   PRINTS("Index"));
+    play_with_file(&s, "what share of them survived?",
+                   CALL("df.columns") SAY("The file does not say. Let me know what to do."), PRINTS("Index"));
     assert_ended(&s, AGENT_ANSWERED, 1, 2);
     scene_close(&s);
 }
 
-#define DAYS_FILE                                                                                                       \
-    "[{\"path\":\"a.csv\",\"name\":\"a.csv\",\"kind\":\"csv\",\"bytes\":9,\"sha256\":\"00\",\"rows\":244,\"columns\":[{\"name\":"     \
+#define DAYS_FILE                                                                                                                 \
+    "[{\"path\":\"a.csv\",\"name\":\"a.csv\",\"kind\":\"csv\",\"bytes\":9,\"sha256\":\"00\",\"rows\":244,\"columns\":[{\"name\":" \
     "\"day\",\"dtype\":\"category\",\"examples\":[\"Sat\",\"Sun\",\"Thur\"]}]}]"
 
 /* A profile lists the days; which of them it is has to come out of a program. */
@@ -446,10 +451,13 @@ static void a_day_that_only_the_profile_shows_is_no_result(void **state)
     struct scene s;
     struct err e = { 0 };
     (void)state;
-    scene_open(&s,
-               CALL("idxmax") SAY("The mean bill is highest on a **Saturday**.") "{\"calls\":[{\"args\":{\"code\":"
-               "\"again\"}}],\"expect\":\"No output shows this of your answer: Saturday\"}\n" SAY("It is highest on Sunday."),
-               PRINTS("0") PRINTS("Sun"));
+    scene_open(
+        &s,
+        CALL("idxmax") SAY(
+            "The mean bill is highest on a **Saturday**.") "{\"calls\":[{\"args\":{\"code\":"
+                                                           "\"again\"}}],\"expect\":\"No output shows this of your answer: Saturday\"}\n" SAY(
+                                                               "It is highest on Sunday."),
+        PRINTS("0") PRINTS("Sun"));
     assert_int_equal(json_parse(&s.files, DAYS_FILE, strlen(DAYS_FILE), 1 << 20, &e), 0);
     scene_start_with(&s, "On which day is the mean bill highest?", NULL);
     world_run(&s.w, 3000);

@@ -162,8 +162,10 @@ static void stat_word(const struct answer *a, struct str *out, const struct bi_m
     autofree char *name = m->column ? name_of(m->column->name) : NULL;
     autofree char *quantile = xasprintf("%g", m->quantile * 100);
     (void)snprintf(key, sizeof(key), "label_%s", m->stat == BI_NONE ? "value" : bi_sense_name(m->stat));
+    if (a->p->running)
+        (void)snprintf(key, sizeof(key), "label_running");
     switch (m->type) {
-    case BI_MEASURE_ROWS: str_puts(out, text(a, "read_rows")); return;
+    case BI_MEASURE_ROWS: str_puts(out, text(a, a->p->running ? "label_running_rows" : "read_rows")); return;
     case BI_MEASURE_COLUMN:
         bi_say(out, a->x, a->p->language, key, (const char *const[]){ "column", name, "value", quantile, NULL });
         return;
@@ -235,7 +237,7 @@ static void item_of(const struct answer *a, const char *key, void (*write)(const
 static void read_filters(const struct answer *a, struct str *out)
 {
     for (size_t i = 0; i < a->p->filter_n; i++) {
-        str_puts(out, i ? text(a, "and") : "");
+        str_puts(out, i ? text(a, a->p->any_filter ? "or" : "and") : "");
         describe_filter(a, out, &a->p->filters[i]);
     }
 }
@@ -252,6 +254,10 @@ static void read_order(const struct answer *a, struct str *out)
         str_puts(out, text(a, a->p->last ? "last_rows" : "first_rows"));
     if (a->p->limit)
         str_printf(out, " (%lld)", (long long)a->p->limit);
+    if (a->p->nth) {
+        autofree char *number = xasprintf("%lld", (long long)a->p->nth), *place = said(a, "read_place", "", number);
+        str_puts(out, place);
+    }
     if (a->p->top_within) {
         const struct bi_group *g = &a->p->groups[a->p->top_within - 1];
         autofree char *each = said(a, "of_each", g->column ? g->column->name : "", "");

@@ -208,7 +208,8 @@ static void write_filters(struct bi_writer *w)
     }
     for (size_t i = 0; brackets && i < w->p->filter_n; i++) {
         autofree char *code = bi_filter_code(&w->p->filters[i]);
-        bi_line(w, "%s(%s)%s", i ? "    & " : "keep = (\n    ", code, i + 1 == w->p->filter_n ? "\n)" : "");
+        bi_line(w, "%s(%s)%s", i ? (w->p->any_filter ? "    | " : "    & ") : "keep = (\n    ", code,
+                i + 1 == w->p->filter_n ? "\n)" : "");
     }
     if (brackets)
         bi_line(w, "df = df[keep].copy()");

@@ -53,13 +53,15 @@ char *bi_measure_label(const struct bi_writer *w, const struct bi_measure *m)
 {
     autofree char *name = NULL;
     switch (m->type) {
-    case BI_MEASURE_ROWS: return bi_label_text(w, "label_rows", "", "");
+    case BI_MEASURE_ROWS: return bi_label_text(w, w->p->running ? "label_running_rows" : "label_rows", "", "");
     case BI_MEASURE_CONDITION:
         name = condition_name(&w->p->conditions[m->filter]);
         return bi_label_text(w, "label_share", name, "");
     case BI_MEASURE_RATIO: name = ratio_name(m); return bi_label_text(w, "label_mean", name, "");
     case BI_MEASURE_COLUMN: break;
     }
+    if (w->p->running)
+        return bi_label_text(w, "label_running", m->column->name, "");
     autofree char *quantile = xasprintf("%g", m->quantile * 100);
     return bi_label_text(w, stat_key(m->stat), m->column->name, quantile);
 }
@@ -458,16 +460,32 @@ static void write_winner(struct bi_writer *w, size_t measure)
 {
     autofree char *label = measure_literal(w, measure), *text = bi_measure_label(w, &w->p->measures[measure]);
     autofree char *groups = group_list(w);
-    autofree char *fact = bi_label(w, w->p->order < 0 ? "fact_lowest_by" : "fact_highest_by", text, "");
+    autofree char *place = xasprintf("%lld", (long long)w->p->nth);
+    autofree char *fact = w->p->nth
+                              ? bi_label(w, w->p->order < 0 ? "fact_place_lowest" : "fact_place_highest", text, place)
+                              : bi_label(w, w->p->order < 0 ? "fact_lowest_by" : "fact_highest_by", text, "");
     const struct bi_measure *m = &w->p->measures[measure];
     bool exact =
         m->stat == BI_SUM || m->stat == BI_MIN || m->stat == BI_MAX || m->stat == BI_DISTINCT || m->stat == BI_COUNT;
     bool share = bi_measure_is_share(m),
          whole = m->type == BI_MEASURE_ROWS || (exact && m->column && m->column->whole) || m->stat == BI_DISTINCT;
-    bi_line(w, "best = known[known[%s] == known[%s].%s()]", label, label, w->p->order < 0 ? "min" : "max");
+    if (w->p->nth)
+        bi_line(w, "best = known[known[%s].rank(method=\"dense\", ascending=%s) == %lld]", label,
+                w->p->order < 0 ? "True" : "False", (long long)w->p->nth);
+    else
+        bi_line(w, "best = known[known[%s] == known[%s].%s()]", label, label, w->p->order < 0 ? "min" : "max");
+    if (w->p->nth) {
+        autofree char *none = bi_label(w, "fact_no_place", "", "");
+        bi_line(w, "if best.empty:");
+        bi_line(w, "    print(%s, known[%s].nunique())", none, label);
+        bi_line(w, "else:");
+        w->indent++;
+    }
     bi_line(w, "names = [\", \".join(map(str, row)) for row in best[%s].head(5).itertuples(index=False)]", groups);
     bi_line(w, "value = best[%s].iloc[0]", label);
     bi_line(w, "print(%s, \"; \".join(names), f\"({value:.%df})\")", fact, whole ? 0 : share ? 3 : bi_decimals(w->p));
+    if (w->p->nth)
+        w->indent--;
 }
 
 /* The first of each group, with those that have the same value as the last of them. */

@@ -41,6 +41,8 @@ static size_t rows_columns(const struct bi_writer *w, const struct bi_column **s
         return n;
     if (w->p->order_column)
         shown[n++] = w->p->order_column;
+    if (w->p->top_within && !listed(shown, n, w->p->groups[0].column))
+        shown[n++] = w->p->groups[0].column;
     for (size_t i = 0; i < w->p->column_n && n < max; i++)
         if (!listed(shown, n, w->p->columns[i]))
             shown[n++] = w->p->columns[i];
@@ -69,6 +71,26 @@ static void write_ties(struct bi_writer *w, const char *column)
     bi_line(w, "    print(%s, tied)", ties);
 }
 
+/* The rows at a place, or the first of each group; equal values share a place. */
+static void write_places(struct bi_writer *w, const char *column)
+{
+    const char *up = w->p->order < 0 ? "True" : "False";
+    autofree char *group = w->p->top_within ? bi_py_string(w->p->groups[0].column->name) : NULL;
+    autofree char *by = group ? xasprintf(".groupby(%s, observed=True)", group) : xstrdup("");
+    bi_line(w, "place = rows%s[%s].rank(method=\"%s\", ascending=%s)", by, column, w->p->nth ? "dense" : "min", up);
+    if (w->p->nth) {
+        bi_line(w, "best = rows[place == %lld]", (long long)w->p->nth);
+        autofree char *none = bi_label(w, "fact_no_place", "", "");
+        bi_line(w, "if best.empty:");
+        bi_line(w, "    print(%s, rows[%s].nunique())", none, column);
+        bi_line(w, "rows = best");
+    } else {
+        bi_line(w, "rows = rows[place <= %lld]", (long long)w->p->limit);
+    }
+    if (group)
+        bi_line(w, "rows = rows.sort_values(%s, kind=\"stable\")", group);
+}
+
 /* A literal: the column, or all time columns when rows are ordered by time. */
 static char *order_keys(const struct bi_writer *w)
 {
@@ -94,7 +116,9 @@ static void rows(struct bi_writer *w)
         autofree char *column = bi_py_string(w->p->order_column->name), *keys = order_keys(w);
         bi_line(w, "rows = df.dropna(subset=[%s]).sort_values(%s, ascending=%s, kind=\"stable\")", column, keys,
                 w->p->order < 0 ? "True" : "False");
-        if (w->p->limit) {
+        if (w->p->nth || w->p->top_within) {
+            write_places(w, column);
+        } else if (w->p->limit) {
             bi_line(w, "rows = rows.%s(%lld)", cut, (long long)w->p->limit);
             if (keys[0] != '[')
                 write_ties(w, column);

@@ -82,6 +82,56 @@ static void write_result(struct bi_writer *w, const char *time)
     bi_line(w, "}).reset_index()");
 }
 
+/* ---- against a time so much before ---- */
+
+static const char *step_code(enum bi_sense step)
+{
+    switch ((int)step) {
+    case BI_YEAR: return "pd.DateOffset(years=1)";
+    case BI_QUARTER: return "pd.DateOffset(months=3)";
+    case BI_WEEK: return "pd.DateOffset(weeks=1)";
+    case BI_DAY: return "pd.DateOffset(days=1)";
+    default: return "pd.DateOffset(months=1)";
+    }
+}
+
+/* Columns of changes, found by the time itself: where a time is missing there is no change, not the one from the row before. */
+static void write_step(struct bi_writer *w, const char *time)
+{
+    autofree char *name = w->p->group_n ? bi_group_name(w, &w->p->groups[0]) : NULL;
+    autofree char *group = name ? bi_py_string(name) : NULL;
+    autofree char *keys = group ? xasprintf("[%s, %s]", time, group) : xasprintf("[%s]", time);
+    for (size_t i = 0; i < w->p->measure_n; i++) {
+        autofree char *label = bi_measure_label(w, &w->p->measures[i]), *from = bi_py_string(label);
+        autofree char *to = bi_label(w, "label_change", label, ""), *by = bi_label(w, "label_difference", label, "");
+        bi_line(w, "before = result[%s + [%s]].rename(columns={%s: \"before\"})", keys, from, from);
+        bi_line(w, "before[%s] = before[%s] + %s", time, time, step_code(w->p->step));
+        bi_line(w, "before = result[%s].merge(before, on=%s, how=\"left\")[\"before\"].to_numpy(dtype=\"float\")", keys,
+                keys);
+        bi_line(w, "result[%s] = result[%s] - before", by, from);
+        bi_line(w, "result[%s] = (100 * (result[%s] - before) / abs(before)).where(before != 0)", to, from);
+    }
+}
+
+/* From when to when there is data: the first and the last time may be half. */
+static void write_span(struct bi_writer *w)
+{
+    autofree char *span = bi_label(w, "fact_span", "", ""), *half = bi_label(w, "of_half", "", "");
+    bi_line(w, "times = (%s).dropna()", w->table->time_expr);
+    bi_line(w, "print(%s, f\"{times.min():%%Y-%%m-%%d} – {times.max():%%Y-%%m-%%d}\", %s)", span, half);
+}
+
+static void write_running(struct bi_writer *w)
+{
+    autofree char *name = w->p->group_n ? bi_group_name(w, &w->p->groups[0]) : NULL;
+    autofree char *group = name ? bi_py_string(name) : NULL;
+    autofree char *by = group ? xasprintf(".groupby(%s, observed=True)", group) : xstrdup("");
+    for (size_t i = 0; i < w->p->measure_n; i++) {
+        autofree char *label = bi_measure_label(w, &w->p->measures[i]), *literal = bi_py_string(label);
+        bi_line(w, "result[%s] = result%s[%s].cumsum()", literal, by, literal);
+    }
+}
+
 /* A column of changes beside each measure, in per cent of the value before. */
 static void write_growth(struct bi_writer *w)
 {
@@ -102,6 +152,16 @@ static void write_growth_fact(struct bi_writer *w, const char *label)
     bi_line(w, "    print(%s, f\"{(line.iloc[-1] / line.iloc[0] - 1) * 100:+.2f} %%\")", change);
 }
 
+/* The newest change that there is. */
+static void write_step_fact(struct bi_writer *w, const char *time, const char *label)
+{
+    autofree char *change = bi_label(w, "label_change", label, ""),
+                  *fact = bi_label(w, "fact_newest_change", label, "");
+    bi_line(w, "changes = result.dropna(subset=[%s])", change);
+    bi_line(w, "if len(changes):");
+    bi_line(w, "    print(%s, changes[%s].iloc[-1], f\"({changes[%s].iloc[-1]:+.2f} %%)\")", fact, time, change);
+}
+
 /* First, last, highest and lowest of each line. */
 static void write_facts(struct bi_writer *w, const char *time, size_t i)
 {
@@ -117,8 +177,14 @@ static void write_facts(struct bi_writer *w, const char *time, size_t i)
     w->indent++;
     bi_line(w, "print(%s, line.index[0], f\"({line.iloc[0]:.%df})\")", first, digits);
     bi_line(w, "print(%s, line.index[-1], f\"({line.iloc[-1]:.%df})\")", last, digits);
+    if (w->p->step != BI_NONE)
+        write_step_fact(w, time, label);
     if (w->p->growth)
         write_growth_fact(w, label);
+    if (w->p->running) {
+        w->indent--;
+        return;
+    }
     if (m->stat == BI_SUM) {
         autofree char *total = bi_label(w, "fact_total_of", label, "");
         bi_line(w, "print(%s, f\"{line.sum():.%df}\")", total, digits);
@@ -163,11 +229,17 @@ void bi_write_trend(struct bi_writer *w)
     bi_line(w, "if df[%s].isna().any():", time);
     bi_line(w, "    print(%s, df[%s].isna().sum())", lost, time);
     write_result(w, time);
+    if (w->p->running)
+        write_running(w);
+    if (w->p->step != BI_NONE) {
+        write_step(w, time);
+        write_span(w);
+    }
     bi_blank(w);
     if (w->p->chart != BI_NONE && w->p->chart != BI_NO_CHART)
         bi_chart_trend(w, time);
     bi_line(w, "result[%s] = result[%s]%s", time, time, grain.text);
-    if (w->p->growth)
+    if (w->p->growth && w->p->step == BI_NONE)
         write_growth(w);
     write_points(w, time);
     bi_line(w, "if len(result) <= %d:", BI_TABLE_ROWS);
@@ -175,6 +247,12 @@ void bi_write_trend(struct bi_writer *w)
     if (!w->p->export_asked) {
         bi_line(w, "else:");
         w->indent++;
+    }
+    if (!w->p->export_asked && (w->p->growth || w->p->running)) { /* the table is the answer: its newest rows */
+        autofree char *newest = bi_label(w, "fact_newest", "", "");
+        bi_line(w, "print(%s, %d)", newest, BI_TABLE_ROWS);
+        bi_line(w, "print(result.tail(%d).astype(\"object\").to_markdown(index=False, floatfmt=\".%df\"))",
+                BI_TABLE_ROWS, bi_decimals(w->p));
     }
     bi_write_export(w, "result", "result");
     w->indent -= !w->p->export_asked;

@@ -265,6 +265,21 @@ static int read_number(struct line *l, struct err *e)
     return add_phrases(l, &p, e);
 }
 
+/* "2 = second"; "2 most = 第二高" */
+static int read_ordinal(struct line *l, struct err *e)
+{
+    char *end;
+    struct bi_phrase p = { .type = BI_PHRASE_ORDINAL, .concepts = { -1 } };
+    p.id = (int)strtol(l->key, &end, 10);
+    if (p.id < 2)
+        return err_set(e, ERR_CONFIG, "[ordinal] %s: no place from 2 on", l->key);
+    end += strspn(end, " ");
+    p.sense = *end ? sense_of("order", end) : BI_NONE;
+    if (*end && p.sense != BI_MOST && p.sense != BI_LEAST)
+        return err_set(e, ERR_CONFIG, "[ordinal] %s: neither most nor least", l->key);
+    return add_phrases(l, &p, e);
+}
+
 static const struct {
     const char *section;
     int (*read)(struct line *l, struct err *e);
@@ -291,6 +306,7 @@ static const struct {
     { "comparative", read_comparative },
     { "complement", read_complement },
     { "number", read_number },
+    { "ordinal", read_ordinal },
     { "holder", read_holder },
     { "say", read_say },
 };

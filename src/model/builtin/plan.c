@@ -209,6 +209,7 @@ void bi_use_flag(struct bi_planner *p, size_t i, const struct bi_column *c)
     (void)bi_take_column(p, i, BI_WANT_FLAG);
     struct bi_filter yes = bi_flag_filter(c, true);
     yes.at = i;
+    yes.placed = true;
     for (size_t k = 0; k < p->plan->filter_n; k++) { /* "how many survived and how many died" */
         struct bi_filter *f = &p->plan->filters[k];
         if (f->column != c || f->type != BI_FILTER_VALUES || f->negated || f->value_n == BI_FILTER_VALUES_MAX)
@@ -431,8 +432,9 @@ void bi_plan_make(struct bi_plan *out, const struct bi_lexicon *x, struct bi_tab
     list_items(&p);
     if (t->n) {
         p.table = &t->at[out->table];
-        static void (*const passes[])(struct bi_planner *) = { bi_plan_settle, bi_plan_numbers,  bi_plan_values,
-                                                               bi_plan_groups, bi_plan_measures, bi_plan_recipe };
+        static void (*const passes[])(struct bi_planner *) = { bi_plan_settle, bi_plan_dates,  bi_plan_numbers,
+                                                               bi_plan_values, bi_plan_groups, bi_plan_measures,
+                                                               bi_plan_recipe };
         for (size_t i = 0; i < countof(passes); i++)
             passes[i](&p);
     } else {

@@ -48,8 +48,9 @@ struct bi_filter {
     enum bi_sense part;                          /* BI_YEAR, BI_QUARTER, BI_MONTH, BI_WEEKDAY */
     char from[11], to[11];
     char *text;
-    bool both; /* its values were named side by side: "men and women", "lunch vs dinner" */
-    size_t at; /* item of the request that it came from */
+    bool both;   /* its values were named side by side: "men and women", "lunch vs dinner" */
+    bool placed; /* `at` is known */
+    size_t at;   /* item of the request that it came from */
 };
 
 enum bi_measure_type {
@@ -114,6 +115,10 @@ struct bi_plan {
     bool show_where;           /* a single extreme: say in which row it stands */
     enum bi_sense time_period; /* trend: BI_NONE as the data has it */
     bool growth;               /* trend: with the change in per cent from one time to the next */
+    enum bi_sense step; /* growth: against the time so much before, BI_YEAR ... BI_MONTH; BI_NONE: the row before */
+    bool running;       /* trend: sums of all up to then */
+    int64_t nth;        /* the second highest: 2; equal values share a place; 0: not asked */
+    bool any_filter;    /* rows for which one of the filters holds; else all of them */
     bool dedupe, drop_missing, to_number, export_asked;
     enum bi_fill fill;
     double fill_number;

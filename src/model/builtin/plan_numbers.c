@@ -246,6 +246,8 @@ static void compare_number(struct bi_planner *p, size_t from, size_t number, siz
     if (c && c->role != BI_ROLE_YEAR) {
         struct bi_filter *f = bi_add_filter(p, BI_FILTER_RANGE, c);
         set_bound(f, comparison, n);
+        f->at = number;
+        f->placed = true;
         use_all(p, from, to);
         p->bound_at = to - 1;
         p->bound_filter = p->plan->filter_n - 1;
@@ -256,7 +258,10 @@ static void compare_number(struct bi_planner *p, size_t from, size_t number, siz
             set_bound(f, comparison, decade && comparisons[comparison].low == comparisons[comparison].open ? n + 9 : n);
         use_all(p, from, to);
     } else if (from && p->bound_at == bi_skip_back(p, from - 1)) { /* "over 50 and under 100": of the same column */
-        set_bound(&p->plan->filters[p->bound_filter], comparison, n);
+        struct bi_filter *f = &p->plan->filters[p->bound_filter];
+        set_bound(f, comparison, n);
+        if (f->has_low && f->has_high && f->low > f->high) /* "above 15 or below 3" is no range */
+            bi_trouble(p, "empty_range", "", "");
         use_all(p, from, to);
     } else {
         ask_of_which(p, from, end);
@@ -570,6 +575,7 @@ static void take_late_limits(struct bi_planner *p)
 
 void bi_plan_numbers(struct bi_planner *p)
 {
+    bi_take_nth(p);
     take_limits(p);
     take_ranges(p);
     take_comparisons(p);

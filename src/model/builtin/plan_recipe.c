@@ -373,7 +373,8 @@ static void find_top_within(struct bi_planner *p)
     bool extreme = false;
     for (size_t i = 0; i < p->n; i++)
         extreme = extreme || bi_is_extreme(p, i);
-    if (plan->recipe == BI_DO_AGGREGATE && plan->group_n == 1 && plan->each && plan->limit) /* "5 orders per region" */
+    if (plan->recipe == BI_DO_AGGREGATE && plan->group_n == 1 && plan->each && plan->limit &&
+        !plan->top_within) /* "5 orders per region" */
         bi_trouble(p, "no_limit_here", "", "");
     if (plan->recipe != BI_DO_AGGREGATE || plan->group_n != 2 || !plan->each || !(extreme || plan->limit))
         return;
@@ -394,7 +395,7 @@ static void check_leftovers_of_plan(struct bi_planner *p)
         bi_trouble(p, "no_order_here", "", "");
     bool grouped =
         table || plan->recipe == BI_DO_TREND || plan->recipe == BI_DO_DISTRIBUTION || plan->recipe == BI_DO_OVERVIEW;
-    if (plan->group_n && (!grouped || plan->recipe == BI_DO_ROWS))
+    if (plan->group_n && (!grouped || (plan->recipe == BI_DO_ROWS && !plan->top_within)))
         bi_trouble(p, "no_group_here", "", "");
     bool drawn = plan->chart == BI_HISTOGRAM || plan->chart == BI_BOX || plan->chart == BI_SCATTER;
     if (plan->recipe == BI_DO_AGGREGATE && plan->group_n && drawn)
@@ -428,7 +429,9 @@ void bi_plan_recipe(struct bi_planner *p)
         take_connectors(p);
         bi_recipe_aggregate(p);
     }
+    bi_finish_nth(p);
     find_top_within(p);
+    bi_finish_any(p);
     check_leftovers_of_plan(p);
     take_connectors(p);
     use_question_words(p);

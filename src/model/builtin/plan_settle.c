@@ -150,7 +150,8 @@ static bool keeps_value(const struct bi_planner *p, size_t i)
     const struct bi_item *it = p->it[i];
     bool only_vague = true;
     for (size_t k = 0; k < it->sense_n; k++)
-        only_vague = only_vague && (it->senses[k] == BI_UNIT || it->senses[k] == BI_ROW || it->senses[k] == BI_VALUE);
+        only_vague = only_vague && (it->senses[k] == BI_UNIT || it->senses[k] == BI_ROW || it->senses[k] == BI_VALUE ||
+                                    (it->senses[k] == BI_NTH && !bi_is_extreme(p, i + 1)));
     return beside_its_column(p, i) || (only_vague && it->values[0].score > 0.45) || only_cannot(it) || as_written(p, i);
 }
 

@@ -129,6 +129,7 @@ static void take_values(struct bi_planner *p)
         bool more = f->value_n > 0;
         add_value(f, m->value);
         f->at = i;
+        f->placed = true;
         if (more)
             use_or_between(p, last, i);
         f->both = f->value_n > 1 && !negated && (!more || f->both || !alternatives(p, i, last));
@@ -171,6 +172,7 @@ static void take_negated_columns(struct bi_planner *p)
             before--;
         struct bi_filter *f = value_filter(p, c, no.negated);
         f->at = at;
+        f->placed = true;
         bool pair = bi_is_column(p, before) && bi_column_at(p, before, BI_WANT_FLAG) == c;
         if (pair) { /* "smokers and non-smokers" */
             bi_use(p, before);
@@ -195,6 +197,7 @@ static void take_complements(struct bi_planner *p)
             p->it[i - 1]->used = p->it[i - 1]->used || bi_at(p, i - 1, BI_NOT);
         struct bi_filter *f = value_filter(p, c, no.negated);
         f->at = i;
+        f->placed = true;
         add_value(f, &no.values[0]);
         autofree char *words = bi_item_words(&p->r, p->it[i]);
         autofree char *pair = xasprintf("\"%s\" → `%s` = %s", words, c->name, no.values[0].text);

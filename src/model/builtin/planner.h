@@ -62,10 +62,15 @@ struct bi_filter bi_flag_filter(const struct bi_column *c, bool yes);
 /* ---- the passes, in this order (one file each) ---- */
 void bi_plan_choose_table(struct bi_planner *p); /* before the items are listed: it may join tables and read again */
 void bi_plan_settle(struct bi_planner *p);       /* words with two readings get one */
+void bi_plan_dates(struct bi_planner *p);        /* "March 2022", "between 5 March 2022 and 10 April 2022" */
 void bi_plan_numbers(struct bi_planner *p);      /* comparisons, ranges, years, "top 5" */
 void bi_plan_values(struct bi_planner *p);       /* values and what is excluded */
 void bi_plan_groups(struct bi_planner *p);       /* by, each, which; periods */
 void bi_plan_measures(struct bi_planner *p);     /* statistics and what they are of */
 void bi_plan_recipe(struct bi_planner *p);       /* what is to be done, and what is left over */
+void bi_take_nth(struct bi_planner *p);          /* "second highest": part of the numbers */
+void bi_finish_nth(
+    struct bi_planner *p); /* part of the recipe: where a place makes sense, and the first of each group */
+void bi_finish_any(struct bi_planner *p);               /* "or" between two filters */
 bool bi_plan_is_small_talk(const struct bi_planner *p); /* a greeting, or "what can you do?" */
 #endif

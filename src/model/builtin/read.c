@@ -55,12 +55,20 @@ static bool is_phrase(const struct reader *r, const struct bi_item *item, const 
     return true;
 }
 
+static void take_sense(struct bi_item *item, enum bi_sense s)
+{
+    if (s != BI_NONE && !bi_item_is(item, s) && item->sense_n < BI_ITEM_SENSES)
+        item->senses[item->sense_n++] = s;
+}
+
 static void take_phrase(struct bi_item *item, const struct bi_phrase *p)
 {
     switch (p->type) {
-    case BI_PHRASE_SENSE:
-        if (!bi_item_is(item, p->sense) && item->sense_n < BI_ITEM_SENSES)
-            item->senses[item->sense_n++] = p->sense;
+    case BI_PHRASE_SENSE: take_sense(item, p->sense); break;
+    case BI_PHRASE_ORDINAL:
+        item->ordinal = p->id;
+        take_sense(item, BI_NTH);
+        take_sense(item, p->sense);
         break;
     case BI_PHRASE_NUMBER:
         item->has_number = true;

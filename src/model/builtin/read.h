@@ -45,6 +45,7 @@ struct bi_item {
     size_t value_n;
     const struct bi_phrase *bound;
     double number;
+    int ordinal; /* second: 2; 0: none */
     enum bi_suffix suffix;
     bool has_number;
     const char *text;             /* dates, quoted; borrowed from the tokens */

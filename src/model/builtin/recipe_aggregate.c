@@ -273,9 +273,9 @@ static void rank_rows(struct bi_planner *p, bool wants_rows)
     if (!key)
         return;
     p->plan->measure_n = 0;
-    if (wants_rows) {
+    if (wants_rows || p->plan->nth) {
         p->plan->order_column = key;
-        if (bi_has(p, BI_WHO) && !p->plan->limit)
+        if (bi_has(p, BI_WHO) && !p->plan->limit && !p->plan->nth)
             p->plan->limit = 5;
         p->plan->recipe = BI_DO_ROWS;
         return;
@@ -480,7 +480,7 @@ void bi_recipe_aggregate(struct bi_planner *p)
     if (p->plan->recipe == BI_DO_NOTHING)
         default_recipe(p);
     bool asked = bi_has(p, BI_SORT) || bi_has(p, BI_ASCENDING) || bi_has(p, BI_DESCENDING) || p->plan->export_asked;
-    if (p->plan->recipe == BI_DO_ROWS && p->plan->order && !p->plan->limit && !asked)
+    if (p->plan->recipe == BI_DO_ROWS && p->plan->order && !p->plan->limit && !asked && !p->plan->nth)
         p->plan->limit = 5;
     if (p->plan->recipe == BI_DO_ROWS && p->plan->column_n && p->plan->columns[0] == p->plan->order_column)
         p->plan->column_n = 0;

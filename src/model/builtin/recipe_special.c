@@ -318,7 +318,7 @@ static void time_groups(struct bi_planner *p)
     p->plan->group_n = n;
 }
 
-static void trend(struct bi_planner *p, size_t i)
+void bi_recipe_trend(struct bi_planner *p, size_t i)
 {
     if (i < p->n)
         bi_use(p, i);
@@ -348,15 +348,6 @@ static void trend(struct bi_planner *p, size_t i)
     trend_stats(p);
     default_chart(p, BI_LINE);
     set(p, BI_DO_TREND);
-}
-
-/* Change from one time to the next, and from the first to the last. */
-static void growth(struct bi_planner *p, size_t i)
-{
-    trend(p, i);
-    (void)bi_take(p, BI_GROWTH);
-    (void)bi_take(p, BI_SHARE);
-    p->plan->growth = true;
 }
 
 void bi_trend_of_measures(struct bi_planner *p)
@@ -509,8 +500,13 @@ static const struct {
     { BI_MISSING, missing },
     { BI_DUPLICATES, duplicates },
     { BI_CORRELATION, correlation },
-    { BI_GROWTH, growth },
-    { BI_TREND, trend },
+    { BI_RUNNING, bi_recipe_running },
+    { BI_OVER_YEAR, bi_recipe_change },
+    { BI_OVER_QUARTER, bi_recipe_change },
+    { BI_OVER_MONTH, bi_recipe_change },
+    { BI_OVER_PREVIOUS, bi_recipe_change },
+    { BI_GROWTH, bi_recipe_growth },
+    { BI_TREND, bi_recipe_trend },
     { BI_DISTRIBUTION, distribution },
     { BI_UNIQUE, unique },
     { BI_TYPES, columns },
@@ -548,7 +544,7 @@ static void by_chart(struct bi_planner *p)
     if (pairs)
         correlation(p, SIZE_MAX);
     else if (over_time)
-        trend(p, SIZE_MAX);
+        bi_recipe_trend(p, SIZE_MAX);
     else if (spread)
         distribution(p, SIZE_MAX);
 }

@@ -1,4 +1,4 @@
-/* recipes.h - the recipes, in two files: those with words of their own, and everything that is measured.
+/* recipes.h - the recipes, in three files: those with words of their own, changes over time, and everything that is measured.
  * Private to plan_recipe.c. */
 #ifndef BUILTIN_RECIPES_H
 #define BUILTIN_RECIPES_H
@@ -16,6 +16,11 @@ void bi_complete_measures(struct bi_planner *p);
 void bi_correlation_of_measures(struct bi_planner *p);
 /* The measures of the plan, over time, with a chart only when one is asked for. */
 void bi_trend_of_measures(struct bi_planner *p);
+/* Over time, item i is the word for it; SIZE_MAX: there is none. */
+void bi_recipe_trend(struct bi_planner *p, size_t i);
+void bi_recipe_growth(struct bi_planner *p, size_t i);  /* from one time to the next */
+void bi_recipe_change(struct bi_planner *p, size_t i);  /* year over year, month over month */
+void bi_recipe_running(struct bi_planner *p, size_t i); /* sums of all up to then */
 /* Columns that no pass gave a role: measures, filters (flags), groups. */
 void bi_place_columns(struct bi_planner *p);
 #endif
