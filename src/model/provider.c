@@ -12,7 +12,7 @@ enum {
     STALL_MS = 90000,
     STALL_PLAIN_MS = 300000, /* this machine, without a graphics card: a long prompt is read for minutes */
     REFUSAL_MAX = 64 << 10,
-    LESSONS_MAX = 10,           /* requests of one ask that only teach */
+    LESSONS_MAX = 10,            /* requests of one ask that only teach */
     RETRY_AFTER_MAX_MS = 120000, /* longer waits are no waits */
     COUNT_MS = 15000,            /* for a count of tokens: without it the request goes out as it is */
     COUNT_BYTES_LEAST = 2,       /* of a body, a token: before the server has counted one; figures and code are dense */

@@ -93,13 +93,35 @@ static int command(PGconn *c, const char *sql, struct err *e)
     return PQresultStatus(r) == PGRES_COMMAND_OK ? 0 : refused(r, e);
 }
 
-static int begin(PGconn *c, int64_t timeout_ms, struct err *e)
+/* Roles that may read or write the server's files or run its programs, by a plain SELECT of a function. */
+static int refuse_file_roles(PGconn *c, struct err *e)
+{
+    static const char sql[] = "SELECT 1 FROM pg_roles WHERE pg_has_role(current_user, oid, 'MEMBER') AND rolname IN "
+                              "('pg_read_server_files', 'pg_write_server_files', 'pg_execute_server_program')";
+    autoresult PGresult *r = PQexec(c, sql);
+    if (PQresultStatus(r) != PGRES_TUPLES_OK)
+        return refused(r, e);
+    if (PQntuples(r) > 0)
+        return err_set(e, ERR_CONFIG,
+                       "the role may reach the server's files or programs; name one that can only SELECT");
+    return 0;
+}
+
+/* For the next statement. A query can change such settings by set_config(), so they are set again before each part of it. */
+static int limit_time(PGconn *c, int64_t timeout_ms, struct err *e)
 {
     autofree char *limit = xasprintf("SET LOCAL statement_timeout = %" PRId64, timeout_ms);
+    return command(c, limit, e);
+}
+
+static int begin(PGconn *c, int64_t timeout_ms, struct err *e)
+{
     struct err ignored = { 0 };
+    if (refuse_file_roles(c, e) < 0)
+        return -1;
     /* From version 14 on: a server that computes notices that nobody waits any more. */
     (void)command(c, "SET client_connection_check_interval = 2000", &ignored);
-    return command(c, "BEGIN TRANSACTION READ ONLY", e) < 0 ? -1 : command(c, limit, e);
+    return command(c, "BEGIN TRANSACTION READ ONLY", e) < 0 ? -1 : limit_time(c, timeout_ms, e);
 }
 
 /* ---- a query ---- */
@@ -172,10 +194,13 @@ static bool add_rows(struct sql_sink *sink, const PGresult *r)
     return true;
 }
 
-static int fetch_all(PGconn *c, struct sql_sink *sink, struct err *e)
+static int fetch_all(PGconn *c, struct sql_sink *sink, int64_t until_ms, struct err *e)
 {
     autofree char *fetch = xasprintf("FETCH %d FROM sandbook", BATCH);
     for (bool first = true;; first = false) {
+        const int64_t left = until_ms - time_mono_ms();
+        if (!first && limit_time(c, left > 1 ? left : 1, e) < 0)
+            return -1;
         autoresult PGresult *r = PQexec(c, fetch);
         if (PQresultStatus(r) != PGRES_TUPLES_OK)
             return refused(r, e);
@@ -192,13 +217,14 @@ static int query(const struct sql_request *r, struct sql_sink *sink, struct err 
     size_t n = strlen(r->sql);
     while (n && strchr("; \t\r\n", r->sql[n - 1]))
         n--;
+    const int64_t until_ms = time_mono_ms() + r->timeout_ms;
     autofree char *cursor = xasprintf("DECLARE sandbook NO SCROLL CURSOR FOR %.*s", (int)n, r->sql);
     if (connect_db(&c, r, e) < 0 || begin(c, r->timeout_ms, e) < 0)
         return -1;
     autoresult PGresult *declared = PQexecParams(c, cursor, 0, NULL, NULL, NULL, NULL, 0);
     if (PQresultStatus(declared) != PGRES_COMMAND_OK)
         return refused(declared, e);
-    return fetch_all(c, sink, e);
+    return fetch_all(c, sink, until_ms, e);
 }
 
 /* ---- a description ---- */

@@ -10,6 +10,7 @@
 #include "log.h"
 #include "loop.h"
 #include "tool.h"
+#include "tool_secret.h"
 
 enum {
     SCHEMA_MAX = 64 << 10,
@@ -24,6 +25,7 @@ struct tool_service {
     struct http *http;
     struct json *description;
     char *secret, **headers;
+    struct tool_secret *forms; /* of the secret, to be masked */
 };
 
 struct tool_call {
@@ -84,6 +86,7 @@ static void http_close(struct tool_service *s)
     if (s->secret)
         explicit_bzero(s->secret, strlen(s->secret));
     free(s->secret);
+    tool_secret_free(s->forms);
     json_free(s->description);
     free(s);
 }
@@ -92,6 +95,7 @@ static int prepare(struct tool_service *s, struct err *e)
 {
     if (*s->section->secret_file && conf_read_secret(&s->secret, s->section->secret_file, e) < 0)
         return -1;
+    s->forms = tool_secret_new(s->secret);
     if (describe(s, e) < 0 || http_tool_headers(&s->headers, s->section, s->secret, e) < 0)
         return -1;
     return http_new(&s->http, s->loop, e);
@@ -117,13 +121,6 @@ static const struct json *http_describe(const struct tool_service *s)
 }
 
 /* ---- the answer ---- */
-
-static void mask_secret(const struct tool_service *s, char *text)
-{
-    const size_t n = s->secret ? strlen(s->secret) : 0;
-    for (char *at = n ? strstr(text, s->secret) : NULL; at; at = strstr(at, s->secret))
-        memset(at, '*', n);
-}
 
 /* The whole answer, for the box; -1: it could not be kept, and the model has its beginning and end. */
 static int as_file(const char *text, size_t n)
@@ -155,7 +152,7 @@ static void tell(struct tool_call *c, const struct tool_result *r)
 static void tell_words(struct tool_call *c, char *take_words)
 {
     autofree char *words = take_words;
-    mask_secret(c->s, words);
+    tool_secret_mask(c->s->forms, words);
     tell(c, &(struct tool_result){ .failed = true, .text = words, .text_max = REFUSAL_SHOWN, .fd = -1, .kind = "txt" });
 }
 
@@ -186,7 +183,7 @@ static void give(struct tool_call *c, const struct http_answer *a)
         tell_words(c, xasprintf("The service answered with HTTP status %d.\n%s", a->status, words));
         return;
     }
-    mask_secret(c->s, words);
+    tool_secret_mask(c->s->forms, words);
     const size_t n = strlen(words);
     const struct tool_result r = {
         .text = *words ? words : "(an empty answer)",

@@ -1,4 +1,5 @@
 """Tools of an operator: HTTP services and databases, through the program, the agent and the box, with real servers."""
+import base64
 import json
 import sqlite3
 import subprocess
@@ -8,7 +9,7 @@ import time
 import unittest
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Callable
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 from database import READER_PASSWORD, Postgres
 from fakes import Fake, Reply, need
@@ -184,6 +185,16 @@ class Services(Tools):
                 self.assertIn(words, result)
                 self.assertNotIn(SECRET, result + self.log)
         self.assertEqual(other.requests, [])
+
+    def test_keys_are_masked_however_they_are_repeated(self) -> None:
+        basic = base64.b64encode(b"reporter:pass/Word+77").decode()
+        forms = [basic, basic.rstrip("="), "reporter:pass/Word+77", "pass/Word+77", quote(basic, safe=""), base64.b64encode(basic.encode()).decode()]
+        o = self.office(lambda r: (200, {}, f"you said {forms[int(r['path'].split('/')[2])]} to me".encode()))
+        options = self.weather(o, secret_file=self.secret("k", basic), secret_header="Authorization: Basic {secret}")
+        for form, result in zip(forms, self.talks(options, [("weather", {"city": str(i)}) for i in range(len(forms))])):
+            with self.subTest(form=form):
+                self.assertIn("you said ****", result)
+                self.assertNotIn(form.rstrip("=")[:-1], result + self.log)
 
     def test_a_long_answer_is_cut_for_the_model_and_whole_in_the_box(self) -> None:
         table = "n,square\n" + "".join(f"{i},{i * i}\n" for i in range(20000))
@@ -417,6 +428,22 @@ class Server(Databases):
 
     def test_mistakes_are_told(self) -> None:
         self.check_that_mistakes_are_told()
+
+    def test_a_query_cannot_lift_its_own_time_limit(self) -> None:
+        lift = ("SELECT set_config('statement_timeout', '0', true), set_config('client_connection_check_interval', '0', false), "
+                "CASE WHEN i > 900 THEN pg_sleep(20)::text END FROM generate_series(1, 2000) AS i")
+        began = time.monotonic()
+        self.talk(self.database(timeout="2s"), ("query_database", {"sql": lift}))
+        self.assertIn("took too long", self.results[0])
+        self.assertLess(time.monotonic() - began, 30)
+        self.assertEqual(self.server.sql("SELECT count(*) FROM pg_stat_activity WHERE usename = 'reader' AND state = 'active'").strip(), "0")
+
+    def test_a_role_that_may_read_the_servers_files_is_refused(self) -> None:
+        self.server.sql("CREATE ROLE filer LOGIN; GRANT pg_read_server_files TO filer;")
+        options = self.section("database", "shop", kind="postgres", dsn_file=self.secret("dsn", self.server.dsn("filer", "")))
+        self.talk(options, ("query_database", {"sql": "SELECT pg_read_file('/etc/passwd')"}))
+        self.assertIn("whoever runs this service has to look at it", self.results[0])
+        self.assertIn("may reach the server", self.log)
 
     def test_a_superuser_a_wrong_password_and_a_dead_server_are_the_operators_matter(self) -> None:
         for dsn in (self.server.dsn("owner", ""), self.server.dsn(password="wrong-Pw-1"), "host=/nonexistent user=reader password=wrong-Pw-1", "not a dsn wrong-Pw-1"):
