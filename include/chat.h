@@ -24,14 +24,15 @@ enum chat_event_type {
     CHAT_EDIT,
     CHAT_DELETE,
     CHAT_REACTION,
-    CHAT_LEFT, /* the bot is not in that room any more */
+    CHAT_LEFT,  /* the bot is not in that room any more */
+    CHAT_MOVED, /* a room goes on under another id, with the same people: its conversation does, too */
 };
 
 /* One thing that a person did. Borrowed: valid only during on_event(). */
 struct chat_event {
     enum chat_event_type type;
     const char *id;     /* unique on its platform; the store dedups on it */
-    const char *about;  /* edit, delete, reaction: the id of the message meant; else NULL */
+    const char *about;  /* edit, delete, reaction: the id of the message meant; moved: the room that was; else NULL */
     const char *room;   /* where to answer */
     const char *thread; /* id of the thread's first message; NULL: not in a thread */
     const char *sender; /* id of the person */

@@ -72,6 +72,9 @@ must_check int store_session_find(struct store *s, const char *id, struct sessio
 /* The one whose question that message is: it waits, runs, or was answered. out->platform NULL: there is none. */
 must_check int store_session_asked(struct store *s, const char *platform, const char *event_id, struct session_row *out,
                                    struct err *e);
+/* The one of room `from` as a whole is that of room `to` from now on. *moved false: there is none, or `to` has one of its own. */
+must_check int store_session_move(struct store *s, const char *platform, const char *from, const char *to, bool *moved,
+                                  struct err *e);
 /* model NULL: the default. */
 must_check int store_session_model(struct store *s, const char *id, const char *model, struct err *e);
 /* Its variables are those after that cell now. */

@@ -84,6 +84,15 @@ int store_session_asked(struct store *s, const char *platform, const char *event
                    "ss", platform, event_id);
 }
 
+int store_session_move(struct store *s, const char *platform, const char *from, const char *to, bool *moved,
+                       struct err *e)
+{
+    const int rc = db_exec(s->db, e, "UPDATE OR IGNORE sessions SET room=? WHERE platform=? AND room=? AND thread=''",
+                           "sss", to, platform, from);
+    *moved = rc == 0 && db_changes(s->db) > 0;
+    return rc;
+}
+
 static int add_row(void *ud, const struct db_row *r)
 {
     return get_row(rows_add(ud), r);

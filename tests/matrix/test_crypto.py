@@ -162,7 +162,7 @@ class Backup(Encrypted):
         ann.do("discard", room=room)
         self.ask(ann, bot, room, "a new key")
         bot.logged(f"crypto_backup_on version={made['version']}")
-        self.until_count(bot, 1)
+        self.until_count(bot, 2)  # with what the old one had and this device still has
 
     def test_E20_a_backup_that_our_identity_did_not_sign_gets_nothing(self) -> None:
         account = self.server.register("bot")

@@ -144,6 +144,18 @@ class Coming(Case):
         self.until_joined(ann, new, bot)
         self.answer(ann, new, bot, ann.say(new, "and here?", bot.user))
 
+    def test_s10_a_direct_room_that_is_replaced_keeps_its_variables(self) -> None:
+        bot = self.bot(call("x = 20"), {"text": "noted"}, call("print(x + 1)"), {"text": "21"})
+        ann, room = self.direct(bot)
+        ann.say(room, "x is 20")
+        ann.until(room, lambda e: e["sender"] == bot.user and "noted" in e["content"].get("body", ""))
+        new = ann.call("POST", ann.at(room, "upgrade"), {"new_version": "11"})["replacement_room"]
+        bot.logged("matrix_room_replaced")
+        ann.call("POST", ann.at(new, "invite"), {"user_id": bot.user})
+        self.until_joined(ann, new, bot)
+        ann.say(new, "and one more?", bot.user)
+        ann.until(new, lambda e: e["sender"] == bot.user and e["content"].get("body", "").startswith("21"))
+
     def test_s10_a_private_replacement_is_entered_when_it_invites(self) -> None:
         bot = self.bot({"text": "new"}, autojoin="never", start=False)
         bot.conf.write_text(bot.conf.read_text().replace("autojoin = never", "autojoin = allowed"))

@@ -474,6 +474,26 @@ static void whoever_left_a_room_does_nothing_more_for_it(void **state)
     world_close(&w);
 }
 
+static void a_room_that_goes_on_elsewhere_takes_its_conversation_along(void **state)
+{
+    struct world w;
+    (void)state;
+    world_open(&w, "", "{\"hang\":true}\n");
+    world_start(&w, CALL("x") SAY("second") SAY("third"));
+    assert_int_equal(world_event(&w, &(struct chat_event){ .room = "old", .text = "first", .direct = true }), 0);
+    assert_int_equal(world_event(&w, &(struct chat_event){ .room = "old", .text = "more", .direct = true }), 0);
+    world_run(&w, 100);
+    assert_int_equal(world_event(&w, &(struct chat_event){ .type = CHAT_MOVED, .about = "old", .room = "new" }), 0);
+    assert_int_equal(world_event(&w, &(struct chat_event){ .room = "new", .text = "!stop", .direct = true }), 0);
+    assert_int_equal(world_event(&w, &(struct chat_event){ .room = "new", .text = "and more", .direct = true }), 0);
+    world_run(&w, 1000);
+    assert_true(world_count(&w, CHAT_ANSWER) >= 2);
+    for (size_t i = 0; i < w.chat.n; i++)
+        assert_true(strcmp(w.chat.posts[i].room, "new") == 0 || w.chat.posts[i].type == CHAT_STATUS);
+    assert_true(session_hub_idle(w.hub));
+    world_close(&w);
+}
+
 static int forget_report(void **state)
 {
     (void)state;
@@ -507,6 +527,7 @@ int main(void)
         cmocka_unit_test(an_edit_that_changes_nothing_changes_nothing),
         cmocka_unit_test(a_deleted_question_is_forgotten),
         cmocka_unit_test(whoever_left_a_room_does_nothing_more_for_it),
+        cmocka_unit_test(a_room_that_goes_on_elsewhere_takes_its_conversation_along),
     };
     return cmocka_run_group_tests_name("session", tests, NULL, forget_report);
 }

@@ -155,6 +155,32 @@ static void a_thread_has_one_session_and_its_room_another(void **state)
     store_close(s);
 }
 
+static void a_room_that_goes_on_elsewhere_takes_its_session_along(void **state)
+{
+    (void)state;
+    struct store *s = opened();
+    struct err e = { 0 };
+    bool moved = false, made = false;
+    struct session_row was = session(s, NULL, NULL), thread = session(s, "t1", NULL), is;
+    assert_int_equal(store_session_move(s, "local", "r", "r2", &moved, &e), 0);
+    assert_true(moved);
+    assert_int_equal(store_session_get(s, "local", "r2", NULL, &is, &made, &e), 0);
+    assert_string_equal(is.id, was.id);
+    assert_false(made);
+    session_row_clear(&was);
+    was = session(s, NULL, &made); /* somebody speaks in the old one all the same */
+    assert_true(made);
+    assert_int_equal(store_session_move(s, "local", "r", "r2", &moved, &e), 0);
+    assert_false(moved);
+    session_row_clear(&was);
+    was = session(s, "t1", NULL);
+    assert_string_equal(was.id, thread.id);
+    session_row_clear(&was);
+    session_row_clear(&thread);
+    session_row_clear(&is);
+    store_close(s);
+}
+
 static void the_same_name_again_is_a_new_version_and_the_old_one_stays(void **state)
 {
     (void)state;
@@ -539,6 +565,7 @@ int main(void)
         T(an_event_is_kept_once_however_often_it_comes),
         T(open_items_come_back_oldest_first_and_done_ones_never),
         T(a_thread_has_one_session_and_its_room_another),
+        T(a_room_that_goes_on_elsewhere_takes_its_session_along),
         T(the_same_name_again_is_a_new_version_and_the_old_one_stays),
         T(a_file_that_is_too_large_or_badly_named_leaves_nothing),
         T(a_turn_ends_with_its_answer_in_the_outbox_or_not_at_all),

@@ -216,7 +216,7 @@ static int forget_device(struct chat *c, struct err *e)
                                          "pending",    "thread",      "place",       "sent",       "sealed",
                                          "status",     "e2ee",        "e2ee_user",   "e2ee_stale", "e2ee_olm",
                                          "e2ee_hash",  "e2ee_room",   "e2ee_out",    "e2ee_in",    "e2ee_withheld",
-                                         "e2ee_todev", "e2ee_secret", "e2ee_unsaved" };
+                                         "e2ee_todev", "e2ee_secret", "e2ee_unsaved", "e2ee_backup" };
     AUTO(store_batch_end) struct store_batch batch = { 0 };
     if (store_batch_begin(&batch, c->store, e) < 0 || crypto_forget_replays(c->store, e) < 0)
         return -1;

@@ -222,11 +222,27 @@ void matrix_invite(struct room *r, const struct json *invite)
 
 /* ---- rooms that were replaced ---- */
 
+/* Its settings and its conversation. */
+static void move_to(struct room *r, struct room *next)
+{
+    struct chat *c = r->chat;
+    autofree char *id = xasprintf("moved %s", r->id);
+    const struct chat_event ev = {
+        .type = CHAT_MOVED, .id = id, .about = r->id, .room = next->id, .sent_ms = time_unix_ms()
+    };
+    matrix_room_inherit(next, r);
+    if (r->moved || c->ev->on_event(c->ud, c, &ev) < 0)
+        return; /* again with the next response */
+    r->moved = true;
+    keep(r);
+}
+
 static void room_follow(struct room *r)
 {
     struct room *next = r->successor ? matrix_room(r->chat, r->successor) : NULL;
-    if (next && next->joined)
-        matrix_room_inherit(next, r);
+    const bool both = next && next->predecessor && strcmp(next->predecessor, r->id) == 0;
+    if (next && next->joined && both) /* they name each other */
+        move_to(r, next);
     if (!next || next->joined || next->joining || next->timer)
         return;
     if (!next->inviter && r->inviter)

@@ -31,6 +31,7 @@ struct room {
     bool only_joined;                        /* invited people may not read */
     bool asking;                             /* for its members */
     bool gone;                               /* replaced by another: nothing is sent any more */
+    bool moved;       /* its conversation goes on in its successor */
     bool fresh;       /* joined by our request, not yet in a response: what it has is from before */
     bool creator;     /* we made it, and that counts for more than its levels */
     bool told_mute;   /* somebody, that we may not write there */
@@ -149,7 +150,7 @@ bool matrix_room_may_react(const struct room *r);
 /* The operator's word, else the moderators', else the configuration's. Keys and words as there. */
 const char *matrix_room_setting(const struct room *r, const char *key, const char *otherwise);
 bool matrix_room_setting_ok(const char *key, const char *word);
-void matrix_room_inherit(struct room *r, const struct room *old); /* r replaces it */
+void matrix_room_inherit(struct room *r, const struct room *old); /* settings: r replaces it */
 /* ---- invites.c ---- */
 void matrix_invite(struct room *r, const struct json *invite);
 void matrix_room_leave(struct room *r, const char *why);

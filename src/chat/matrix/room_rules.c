@@ -139,8 +139,6 @@ static void on_settings(struct room *r, const struct json *content, bool *change
 
 void matrix_room_inherit(struct room *r, const struct room *old)
 {
-    if (!r->predecessor || strcmp(r->predecessor, old->id) != 0)
-        return; /* both must name each other */
     if (!r->ours && old->ours)
         r->ours = json_dup(old->ours);
     if (!r->theirs && old->theirs)

@@ -60,6 +60,7 @@ int matrix_room_keep(struct room *r, struct err *e)
     json_set_bool(j, "encrypted", r->encrypted);
     json_set_bool(j, "direct", r->direct);
     json_set_bool(j, "gone", r->gone);
+    json_set_bool(j, "moved", r->moved);
     json_set_bool(j, "only_joined", r->only_joined);
     json_set_int(j, "members", r->members);
     json_set_str(j, "history", r->history);
@@ -101,6 +102,7 @@ static int load_row(void *ud, const char *key, const char *value, size_t n)
     r->encrypted = json_bool_or(j, "encrypted", false);
     r->direct = json_bool_or(j, "direct", false);
     r->gone = json_bool_or(j, "gone", false);
+    r->moved = json_bool_or(j, "moved", false);
     r->only_joined = json_bool_or(j, "only_joined", false);
     r->members = json_int_or(j, "members", 0);
     r->creator = json_bool_or(j, "creator", false);

@@ -398,6 +398,7 @@ int session_take_event(struct hub_chat *c, const struct chat_event *ev)
     case CHAT_DELETE: return take_delete(c, ev); /* the platform says who may */
     case CHAT_REACTION: return may_ask(c, ev) ? take_reaction(c, ev) : 0;
     case CHAT_LEFT: return take_leave(c, ev);
+    case CHAT_MOVED: return ev->about && ev->room ? session_move(c, ev->about, ev->room) : 0;
     }
     return 0;
 }

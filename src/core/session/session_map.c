@@ -173,3 +173,24 @@ struct session *session_with(struct hub_chat *c, const char *event_id)
     session_row_clear(&row);
     return s;
 }
+
+/* A conversation that has begun in the new room already stays, and so does the old one. */
+int session_move(struct hub_chat *c, const char *from, const char *to)
+{
+    autofree char *key = key_of(c, from, NULL);
+    struct err e = { 0 };
+    bool moved = false;
+    if (store_session_move(c->hub->parts.store, c->ops->name, from, to, &moved, &e) < 0) {
+        log_error("session_not_moved", KV_S("room", from), KV_E(&e));
+        return -1;
+    }
+    struct session *s = moved ? map_take(&c->hub->sessions, key) : NULL;
+    if (!s)
+        return 0;
+    free(s->key);
+    free(s->row.room);
+    s->key = key_of(c, to, NULL);
+    s->row.room = xstrdup(to);
+    enter(s);
+    return 0;
+}

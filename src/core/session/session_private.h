@@ -191,6 +191,7 @@ struct session {
 
 /* session_map.c: sessions that are in memory. One that nobody uses leaves it, and comes back out of the store with the next word. */
 struct session *session_get(struct hub_chat *c, const char *room, const char *thread, struct err *e); /* NULL: e */
+must_check int session_move(struct hub_chat *c, const char *from, const char *to); /* a room's; -1: the store, logged */
 struct session *session_with(struct hub_chat *c, const char *event_id); /* that has this question; NULL: none */
 /* The session with that id is in memory and cannot leave it now; else it has left. */
 bool sessions_hold(struct session_hub *h, const char *id);

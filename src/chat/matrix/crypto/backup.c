@@ -51,8 +51,41 @@ static void set_text(char **to, const char *text)
 
 /* ---- which one ---- */
 
+static int collect(void *ud, const char *key, const struct json *v)
+{
+    (void)v;
+    json_push(ud, json_new_string(key));
+    return 0;
+}
+
+/* What an earlier version had is not in this one. */
+static int save_all(struct crypto *c, struct err *e)
+{
+    autojson struct json *keys = json_new_array(), *row = json_new_object();
+    int rc = kept_each(c, "e2ee_in", NULL, collect, keys, e);
+    for (const struct json *k = json_first(keys); k && rc == 0; k = json_next(k))
+        rc = kept_put(c, "e2ee_unsaved", json_text(k), row, e);
+    c->backup.waiting = true;
+    return rc;
+}
+
+static int note_version(struct crypto *c, const char *version, struct err *e)
+{
+    autojson struct json *had = NULL, *now = obj_of("version", json_new_string(version));
+    if (kept_get(c, "e2ee_backup", "", &had, e) < 0)
+        return -1;
+    const char *was = json_str_or(had, "version", NULL);
+    if (same(was, version))
+        return 0;
+    if (was && save_all(c, e) < 0)
+        return -1;
+    return kept_put(c, "e2ee_backup", "", now, e);
+}
+
 static int turn_on(struct crypto *c, const char *version, const char *public, struct err *e)
 {
+    if (note_version(c, version, e) < 0)
+        return -1;
     set_text(&c->backup.version, version);
     set_text(&c->backup.public_key, public);
     c->backup.state = BACKUP_ON;
