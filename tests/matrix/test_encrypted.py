@@ -110,7 +110,8 @@ class Job(Encrypted):
         self.assert_all_readable(nio)
 
     def test_E25_files_that_were_changed_on_their_way_are_refused_in_words(self) -> None:
-        bot = self.ready_bot({"text": "one"}, {"text": "two"})
+        sizes = "import os; open('sizes.txt', 'w').write(' '.join(str(os.path.getsize(f'size{n}.csv')) for n in (0, 1, 900_000)))"
+        bot = self.ready_bot(call(sizes), {"text": "made `sizes.txt`"})
         ann = self.js()
         room = self.room(ann, bot, direct=True)
         ann.send_file(room, CSV, "bad.csv", broken=True)
@@ -118,7 +119,9 @@ class Job(Encrypted):
         for size in (0, 1, 900_000):
             ann.send_file(room, b"x" * size, f"size{size}.csv")
         ann.say(room, "empty", **{"msgtype": "m.file", "filename": "blank.csv", "url": "", "file": {"v": "v1"}})
-        self.ask(ann, bot, room, "still there?")
+        self.ask(ann, bot, room, "what came?")
+        made = ann.until(lambda e: e.get("sender") == bot.user and e["content"].get("filename") == "sizes.txt")
+        self.assertEqual(ann.download(made["content"]), b"0 1 900000")
 
 
 class Rooms(Encrypted):

@@ -166,6 +166,102 @@ static void u1_canonical_json_is_that_of_the_specification(void **state)
     }
 }
 
+/* ---- the same by another hand: Python's ---- */
+
+enum { DOCS = 10000, DOC_MAX = 4096 };
+
+static unsigned dice(unsigned below)
+{
+    static uint64_t seed = 7;
+    seed = seed * 6364136223846793005U + 1442695040888963407U;
+    return (unsigned)(seed >> 33) % below;
+}
+
+/* One character of a text, as JSON has it: in each of the ways that there are to write it. */
+static void add_letter(struct str *out)
+{
+    static const char *const some[] = { "a",      "B",      "/",      "\\/",     "\\\"",           "\\\\",
+                                        "\\b",    "\\f",    "\\n",    "\\r",     "\\t",            "\\u0001",
+                                        "\\u001F", "\\u00e9", "\x7f",   "\\u007f", "\\ud83d\\uDE00", "\\u2028",
+                                        "日",      "😀",      "\\uffff", "\\uE000", "€",              " " };
+    str_puts(out, some[dice(countof(some))]);
+}
+
+static void add_text(struct str *out)
+{
+    str_putc(out, '"');
+    for (unsigned n = dice(4); n; n--)
+        add_letter(out);
+    str_putc(out, '"');
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): three levels */
+static void add_value(struct str *out, int depth)
+{
+    static const char *const plain[] = { "null", "true", "false", "0", "-0", "9007199254740991", "-9007199254740991" };
+    const unsigned kind = depth > 3 ? dice(3) : dice(5);
+    unsigned key = 0;
+    if (kind == 0)
+        str_puts(out, plain[dice(countof(plain))]);
+    else if (kind == 1)
+        str_printf(out, "%d", (int)dice(2000000) - 1000000);
+    else if (kind == 2)
+        add_text(out);
+    else
+        str_puts(out, kind == 3 ? "[ " : "{ ");
+    for (unsigned n = kind > 2 ? dice(5) : 0; n; n--) {
+        if (kind == 4) { /* a key of its own: which one counts is not to be found out here */
+            str_printf(out, "\"%c", "zaA_"[dice(4)]);
+            add_letter(out);
+            str_printf(out, "%u\" : ", key++);
+        }
+        add_value(out, depth + 1);
+        str_puts(out, n > 1 ? " , " : "");
+    }
+    if (kind > 2)
+        str_puts(out, kind == 3 ? "\t]" : "}");
+}
+
+static void compare_with(FILE *theirs, const struct str *docs)
+{
+    autofree char *line = xcalloc(1, 8 * DOC_MAX);
+    size_t n = 0;
+    for (const char *at = str_peek(docs), *end; (end = strchr(at, '\n')); at = end + 1, n++) {
+        autojson struct json *v = NULL;
+        struct err e = { 0 };
+        AUTO(str_clear) struct str ours = STR_INIT(8 * DOC_MAX);
+        assert_int_equal(json_parse(&v, at, (size_t)(end - at), DOC_MAX, &e), 0);
+        assert_int_equal(json_print_canonical(&ours, v, &e), 0);
+        assert_non_null(fgets(line, 8 * DOC_MAX, theirs));
+        line[strcspn(line, "\n")] = '\0';
+        assert_string_equal(str_peek(&ours), line);
+    }
+    assert_int_equal(n, DOCS);
+}
+
+static void u1_ten_thousand_values_are_written_as_python_writes_them(void **state)
+{
+    (void)state;
+    static const char program[] = "import json, sys\n"
+                                  "for line in open(sys.argv[1], encoding='utf-8', newline='\\n'):\n"
+                                  "    s = json.dumps(json.loads(line), sort_keys=True, separators=(',', ':'), ensure_ascii=False)\n"
+                                  "    sys.stdout.buffer.write(s.encode() + b'\\n')\n";
+    char path[] = "/tmp/canonical-XXXXXX";
+    AUTO(str_clear) struct str docs = STR_INIT((size_t)DOCS * DOC_MAX);
+    autoclose int fd = mkostemp(path, O_CLOEXEC);
+    for (int i = 0; i < DOCS; i++) {
+        add_value(&docs, 0);
+        str_putc(&docs, '\n');
+    }
+    assert_true(fd >= 0 && write_all(fd, str_peek(&docs), docs.len) == 0);
+    autofree char *command = xasprintf("python3 -c \"%s\" %s", program, path);
+    FILE *theirs = popen(command, "re"); /* NOLINT(cert-env33-c): the words are ours */
+    assert_non_null(theirs);
+    compare_with(theirs, &docs);
+    assert_int_equal(pclose(theirs), 0);
+    (void)unlink(path);
+}
+
 /* ---- verification ---- */
 
 static void u4_the_short_strings_are_those_of_others(void **state)
@@ -427,6 +523,7 @@ int main(void)
         cmocka_unit_test(u2_signatures_are_those_of_the_specification),
         cmocka_unit_test(u2_what_has_no_canonical_form_is_not_signed),
         cmocka_unit_test(u1_canonical_json_is_that_of_the_specification),
+        cmocka_unit_test(u1_ten_thousand_values_are_written_as_python_writes_them),
         cmocka_unit_test(u4_the_short_strings_are_those_of_others),
         cmocka_unit_test(u4_the_commitment_covers_the_start_as_it_came),
         cmocka_unit_test(u5_megolm_gives_known_messages),
