@@ -182,6 +182,28 @@ class Faults(Encrypted):
         kinds = {c.path.split("/send/")[1].split("/")[0] for c in self.proxy.seen(f"PUT .*{room.replace('!', '.')}.*/send/", self.calls)}
         self.assertEqual(kinds - {"m.reaction"}, {"m.room.encrypted"})
 
+    def test_E10_whoever_came_or_went_while_it_was_away_gets_no_key(self) -> None:
+        """What the long absence skipped is older than what the sync tells: cyd, who came in it, has left since."""
+        cyd = self.js("cyd", identity=False)
+        room = self.room(self.ann, self.the_bot, self.bea)
+        before = self.ask(self.ann, self.the_bot, room, "hello")["wire"]["session_id"]
+        self.the_bot.stop()
+        self.ann.do("kick", room=room, user=self.bea.user)
+        self.ann.account.call("POST", self.ann.account.at(room, "invite"), {"user_id": cyd.user})
+        cyd.do("join", room=room)
+        for _ in range(110):
+            self.ann.account.send_event(room, {}, "org.example.nudge")
+        cyd.do("leave", room=room)
+        self.until_member(self.ann, room, cyd.user, "leave")
+        asked = self.ann.say(room, "who is here?", self.the_bot.user)
+        since = len(self.proxy.calls)
+        self.the_bot.start()
+        self.logged("matrix_gap")
+        self.assertNotEqual(self.answer(self.ann, self.the_bot, asked)["wire"]["session_id"], before)
+        self.lives(room)
+        told = {user for c in self.proxy.seen("PUT .*/sendToDevice/m.room.encrypted", since) for user in c.json["messages"]}
+        self.assertEqual(told & {self.ann.user, self.bea.user, cyd.user}, {self.ann.user})
+
     def test_a_thread_that_can_not_be_is_left_out_of_what_is_encrypted_too(self) -> None:
         room = self.room(self.ann, self.the_bot, self.bea)
 

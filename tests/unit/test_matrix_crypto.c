@@ -245,6 +245,27 @@ static void a_member_who_left_reads_nothing_more(void **state)
     assert_hears(bob, after, "after");
 }
 
+static void whoever_went_unseen_reads_nothing_more(void **state)
+{
+    (void)state;
+    static const char *const left[] = { "@alice:x", "@bob:x" };
+    struct peer *carol = peer_new(w, "@carol:x", "CDEV");
+    for (int lost = 0; lost < 2; lost++) {
+        autojson struct json *none = NULL;
+        all_join(w);
+        autojson struct json *before = say(alice, "before");
+        assert_hears(carol, before, "before");
+        OK(lost ? crypto_sync_lost(alice->c, &e) : crypto_room_gap(alice->c, ROOM, &e));
+        assert_int_equal(try_encrypt(alice, "not yet", &none), CRYPTO_NEED_MEMBERS);
+        OK(crypto_room_members(alice->c, ROOM, left, countof(left), &e));
+        peer_pump(alice);
+        autojson struct json *after = say(alice, "after");
+        assert_string_not_equal(session_of(before), session_of(after));
+        assert_deaf(carol, after, "no_key");
+        assert_hears(bob, after, "after");
+    }
+}
+
 static void a_device_that_was_logged_out_reads_nothing_more(void **state)
 {
     (void)state;
@@ -415,6 +436,7 @@ int main(void)
         TEST(room_keys_in_clear_or_forwarded_unasked_are_ignored),
         TEST(keys_are_replaced_when_they_have_to_be),
         TEST(a_member_who_left_reads_nothing_more),
+        TEST(whoever_went_unseen_reads_nothing_more),
         TEST(a_device_that_was_logged_out_reads_nothing_more),
         TEST(a_new_device_reads_from_the_next_message_on),
         TEST(an_unsigned_device_gets_no_key_and_a_reason_once),

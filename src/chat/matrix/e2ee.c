@@ -168,6 +168,7 @@ bool matrix_e2ee_more(const struct chat *c)
 static int take_member(struct room *r, const char *who, const char *membership, struct err *e)
 {
     const bool gets = strcmp(membership, "join") == 0 || (strcmp(membership, "invite") == 0 && !r->only_joined);
+    r->outdated = true;
     return mx_is_user(who) ? crypto_room_member(r->chat->e2ee->crypto, r->id, who, gets, e) : 0;
 }
 
@@ -193,6 +194,23 @@ int matrix_e2ee_state(struct room *r, const struct json *event, struct err *e)
     if (strcmp(type, "m.room.member") == 0)
         return take_member(r, key, json_str_or(content, "membership", ""), e);
     return 0;
+}
+
+int matrix_e2ee_gap(struct room *r, struct err *e)
+{
+    if (!is_running(r->chat) || !r->encrypted)
+        return 0;
+    r->outdated = true;
+    return crypto_room_gap(r->chat->e2ee->crypto, r->id, e);
+}
+
+int matrix_e2ee_past(struct room *r, const struct json *event, struct err *e)
+{
+    const char *is = json_str_or(json_get(event, "content"), "membership", "");
+    if (!is_running(r->chat) || !r->encrypted || strcmp(json_str_or(event, "type", ""), "m.room.member") != 0 ||
+        (strcmp(is, "leave") != 0 && strcmp(is, "ban") != 0))
+        return 0;
+    return crypto_room_rotate(r->chat->e2ee->crypto, r->id, e);
 }
 
 void matrix_e2ee_recall(struct room *r)
@@ -280,6 +298,10 @@ static void on_members(void *ud, const struct api_answer *a)
 {
     struct room *r = ud;
     r->asking = false;
+    if (a->err.kind == ERR_NONE && r->outdated) { /* what the server said may be older than what the sync did */
+        matrix_outbox_wake(r->chat, r->id);
+        return;
+    }
     if (a->err.kind == ERR_NONE) {
         give_members(r, json_get(a->body, "chunk"));
         matrix_e2ee_pump(r->chat);
@@ -298,6 +320,7 @@ static void ask_members(struct room *r)
     autofree char *id = mx_escape(r->id);
     autofree char *path = xasprintf("/_matrix/client/v3/rooms/%s/members?not_membership=leave", id);
     r->asking = true;
+    r->outdated = false;
     api_start(r->chat->api, &(struct api_request){ .method = "GET", .path = path, .max_bytes = MATRIX_SYNC_MAX },
               on_members, r);
 }

@@ -1,5 +1,5 @@
 /* gap.c - a stretch of a room's past that the sync left out, walked forward page by page. Each page is durable together with the
- * place behind it. */
+ * place behind it. Its state is older than what the sync told of the room, and does not count. */
 #include <string.h>
 #include "ids.h"
 #include "inbox.h"
@@ -53,18 +53,14 @@ static int keep_page(struct gap *g, const struct json *body, bool last, struct e
 {
     AUTO(store_batch_end) struct store_batch batch = { 0 };
     AUTO(str_clear) struct str text = STR_INIT(16 << 10);
-    bool changed = false;
     if (store_batch_begin(&batch, g->c->store, e) < 0)
         return -1;
     for (const struct json *x = json_first(json_get(body, "chunk")); x; x = json_next(x)) {
-        matrix_room_state(g->row->room, x, &changed);
-        if (matrix_e2ee_state(g->row->room, x, e) < 0)
+        if (matrix_e2ee_past(g->row->room, x, e) < 0)
             return -1;
         if (inbox_wants(g->row->room, x, true) && inbox_insert(g->row, ++g->found, x, e) < 0)
             return -1;
     }
-    if (changed && matrix_room_keep(g->row->room, e) < 0)
-        return -1;
     if (last)
         return inbox_row_remove(g->row, g->c, e) < 0 ? -1 : store_batch_commit(&batch, e);
     autojson struct json *j = json_new_object();

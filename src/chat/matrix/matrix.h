@@ -30,6 +30,7 @@ struct room {
     bool joined, invited, encrypted, direct; /* direct: the invitation said so */
     bool only_joined;                        /* invited people may not read */
     bool asking;                             /* for its members */
+    bool outdated;                           /* somebody came or went while they were asked for */
     bool gone;                               /* replaced by another: nothing is sent any more */
     bool moved;       /* its conversation goes on in its successor */
     bool fresh;       /* joined by our request, not yet in a response: what it has is from before */
@@ -162,6 +163,9 @@ void matrix_e2ee_start(struct chat *c); /* once logged in; ends in matrix_sync_s
 void matrix_e2ee_close(struct chat *c);
 must_check int matrix_e2ee_sync(struct chat *c, const struct json *response, struct err *e); /* in the sync's batch */
 must_check int matrix_e2ee_state(struct room *r, const struct json *event, struct err *e);   /* the same */
+/* A stretch of the room's past was left out of a sync; and each event of it, once that is walked: out of date, but who left had our key. */
+must_check int matrix_e2ee_gap(struct room *r, struct err *e);
+must_check int matrix_e2ee_past(struct room *r, const struct json *event, struct err *e);
 must_check int matrix_e2ee_left(struct room *r, struct err *e);
 void matrix_e2ee_recall(struct room *r);              /* that it was encrypted, should its own row have forgotten */
 void matrix_e2ee_lost(struct chat *c, bool position); /* a batch, or the position */

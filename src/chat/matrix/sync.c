@@ -104,7 +104,7 @@ static int take_joined(struct chat *c, const char *id, const struct json *joined
     }
     matrix_room_summary(r, joined, &changed);
     if (json_bool_or(timeline, "limited", false) && c->since && was_in && prev &&
-        matrix_gap_add(r, c->since, prev, e) < 0)
+        (matrix_gap_add(r, c->since, prev, e) < 0 || matrix_e2ee_gap(r, e) < 0))
         return -1;
     if (take_timeline(r, json_get(timeline, "events"), was_in, &changed, e) < 0)
         return -1;

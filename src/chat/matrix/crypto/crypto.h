@@ -126,7 +126,7 @@ must_check int crypto_tick(struct crypto *c, struct err *e);
 /* One response of /sync (the whole object); reads to_device, device_lists, device_one_time_keys_count,
  * device_unused_fallback_key_types. Call it before the rooms of the same response are decrypted. */
 must_check int crypto_sync(struct crypto *c, const struct json *response, struct err *e);
-/* The sync position was lost: every device list may be out of date. */
+/* The sync position was lost: every device list may be out of date, and every list of members. */
 must_check int crypto_sync_lost(struct crypto *c, struct err *e);
 
 /* ---- rooms ---- */
@@ -139,6 +139,8 @@ must_check int crypto_room_members(struct crypto *c, const char *room, const cha
                                    struct err *e);
 /* One came (gets_keys) or went. Also to be called for each who went in the state of a limited timeline. */
 must_check int crypto_room_member(struct crypto *c, const char *room, const char *user, bool gets_keys, struct err *e);
+/* A stretch of its past was left out, and with it who came and went: CRYPTO_NEED_MEMBERS before the next message. */
+must_check int crypto_room_gap(struct crypto *c, const char *room, struct err *e);
 /* m.room.history_visibility, as its value. */
 must_check int crypto_room_history(struct crypto *c, const char *room, const char *visibility, struct err *e);
 /* We left, were kicked or the room was replaced. */

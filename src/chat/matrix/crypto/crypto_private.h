@@ -217,6 +217,7 @@ void rooms_clear(struct crypto *c);
 void room_wake(struct crypto *c, const char *room); /* NULL: all that wait */
 must_check int mega_out_drop(struct crypto *c, struct room *r, const char *why, struct err *e);
 bool room_member(const struct room *r, const char *user);
+must_check int room_members_stale(struct crypto *c, const char *id, struct err *e);
 
 enum in_source { IN_DIRECT, IN_BACKUP, IN_FORWARDED, IN_OWN };
 struct in_key {

@@ -272,12 +272,20 @@ static int all_stale(void *ud, const char *key, const struct json *v)
     return 0;
 }
 
+static int all_with_members(void *ud, const char *key, const struct json *v)
+{
+    if (json_bool_or(v, "members", false))
+        json_push(ud, json_new_string(key));
+    return 0;
+}
+
 int crypto_sync_lost(struct crypto *c, struct err *e)
 {
     AUTO(store_batch_end) struct store_batch b = { 0 };
-    autojson struct json *users = json_new_array();
+    autojson struct json *users = json_new_array(), *rooms = json_new_array();
     if (crypto_enter(c, &b, e) < 0 || kept_each(c, "e2ee_user", NULL, all_stale, users, e) < 0 ||
-        each_id(c, users, devices_stale, e) < 0)
+        each_id(c, users, devices_stale, e) < 0 || kept_each(c, "e2ee_room", NULL, all_with_members, rooms, e) < 0 ||
+        each_id(c, rooms, room_members_stale, e) < 0)
         return -1;
     return crypto_leave(c, &b, e);
 }

@@ -296,6 +296,24 @@ int crypto_room_member(struct crypto *c, const char *room, const char *user, boo
     return crypto_leave(c, &b, e);
 }
 
+int room_members_stale(struct crypto *c, const char *id, struct err *e)
+{
+    struct room *r = NULL;
+    if (room_get(c, id, &r, e) < 0)
+        return -1;
+    const bool known = r->members_known;
+    r->members_known = false;
+    return known ? room_save(c, r, e) : 0;
+}
+
+int crypto_room_gap(struct crypto *c, const char *room, struct err *e)
+{
+    AUTO(store_batch_end) struct store_batch b = { 0 };
+    if (crypto_enter(c, &b, e) < 0 || room_members_stale(c, room, e) < 0)
+        return -1;
+    return crypto_leave(c, &b, e);
+}
+
 int crypto_room_history(struct crypto *c, const char *room, const char *visibility, struct err *e)
 {
     AUTO(store_batch_end) struct store_batch b = { 0 };
