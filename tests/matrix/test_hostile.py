@@ -231,6 +231,22 @@ class Tokens(Case):
         self.assertEqual(self.fake.count("/refresh"), 1)
         self.assertEqual(sum("matrix_down" in line for line in bot.log), 0)
 
+    def test_s19_a_file_whose_token_ended_unnoticed_has_it_renewed(self) -> None:
+        given = self.expiring()
+        old: list[str] = []
+        for method, path, answer in (("GET", "/media/download/", b"a,b\n"), ("POST", "/upload", {"content_uri": "mxc://fake/up"})):
+            def file(handler: Handler, _body: bytes, answer: object = answer) -> object:
+                if handler.headers["Authorization"].removeprefix("Bearer ") in old:
+                    return handler.reply(401, {"errcode": "M_UNKNOWN_TOKEN", "soft_logout": True})
+                old[:] = given  # ended once more
+                return handler.reply(200, answer)
+            self.fake.on(method, path, file)
+        self.bot(call("open('twice.csv', 'w').write(open('one.csv').read() * 2)"), {"text": "made `twice.csv`"})
+        old += given
+        self.fake.deliver(self.fake.message({"msgtype": "m.file", "body": "twice", "filename": "one.csv", "url": "mxc://fake/one"}))
+        self.fake.until(lambda: any(s["content"].get("filename") == "twice.csv" for s in self.fake.sent.values()))
+        self.assertEqual(self.fake.count("/refresh"), 2)
+
     def test_s19_a_crash_before_the_new_tokens_are_kept(self) -> None:
         self.fake.on("POST", "/login", lambda h, b: h.reply(200, {"user_id": USER, "device_id": "FAKEDEVICE", "access_token": "old", "refresh_token": "again", "expires_in_ms": 1500}))
         bot = Bot(Place(self.fake.url), [{"text": "hello"}], e2ee="off", require_mention="never", reply="room")

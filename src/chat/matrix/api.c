@@ -34,6 +34,7 @@ struct api {
     struct http *http[API_LANES];
     char *base, *bearer;
     bool plain, asked; /* asked: stale() was called, api_token() is due */
+    unsigned number;   /* of the token */
     struct call *calls;
     api_stale_fn *stale;
     void *ud;
@@ -208,16 +209,32 @@ static void hand_out(struct call *c, const struct api_answer *a)
 
 static void call_go(struct call *c);
 
+static void ask_for_token(struct api *a, bool soft_logout)
+{
+    if (a->asked)
+        return;
+    a->asked = true;
+    a->stale(a->ud, soft_logout);
+}
+
+unsigned api_token_number(const struct api *a)
+{
+    return a->number;
+}
+
+void api_refused(struct api *a, unsigned number, bool soft_logout)
+{
+    if (a->bearer && number == a->number)
+        ask_for_token(a, soft_logout);
+}
+
 /* True: the call waits for another token. */
 static bool renew(struct call *c, const struct api_answer *a)
 {
     if (c->open || c->again || a->status != 401 || strcmp(a->errcode, "M_UNKNOWN_TOKEN") != 0)
         return false;
     c->waits = c->again = true;
-    if (!c->a->asked) {
-        c->a->asked = true;
-        c->a->stale(c->a->ud, json_bool_or(a->body, "soft_logout", false));
-    }
+    ask_for_token(c->a, json_bool_or(a->body, "soft_logout", false));
     return true;
 }
 
@@ -338,6 +355,7 @@ void api_token(struct api *a, const char *token)
     forget_bearer(a);
     a->bearer = token ? xasprintf("Authorization: Bearer %s", token) : NULL;
     a->asked = false;
+    a->number++;
     for (struct call *c; (c = first_waiting(a));) /* from the start again: a callback may add calls or end some */
         call_go(c);
 }

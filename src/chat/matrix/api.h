@@ -50,6 +50,9 @@ const char *api_base_url(const struct api *a);
 /* Token for what follows and for what waits for one; NULL: there is none, what waits fails with ERR_CONFIG. */
 void api_token(struct api *a, const char *token);
 const char *api_bearer(const struct api *a); /* "Authorization: Bearer ..." */
+/* For those who speak HTTP themselves: which token that is, and that it was refused (the same one gets renewed once). */
+unsigned api_token_number(const struct api *a);
+void api_refused(struct api *a, unsigned number, bool soft_logout);
 struct http *api_http(const struct api *a, enum api_lane lane);
 bool api_plain(const struct api *a);
 

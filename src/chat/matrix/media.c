@@ -24,6 +24,7 @@ struct media {
     struct chat *c;
     loop_timer timer;
     int tries, hops, fd;
+    unsigned token; /* its number */
     /* down */
     char *server, *id, *redirect;
     int64_t max_bytes, got;
@@ -93,6 +94,14 @@ static struct api_answer judged(const struct http_answer *h, const struct json *
     return a;
 }
 
+/* It may have ended while nothing else was asked: the next try has another. */
+static bool is_stale(const struct media *m, const struct api_answer *a)
+{
+    if (a->status == 401 && strcmp(a->errcode, "M_UNKNOWN_TOKEN") == 0)
+        api_refused(m->c->api, m->token, json_bool_or(a->body, "soft_logout", false));
+    return a->status == 401;
+}
+
 /* ---- down ---- */
 
 static void got(struct media *m, const char *problem)
@@ -156,7 +165,7 @@ static bool fall_back(struct media *m, const struct api_answer *a)
 static void get_failed(struct media *m, const struct api_answer *a)
 {
     char problem[80];
-    const bool stale = a->status == 401; /* the sync notices too, and has it renewed */
+    const bool stale = !m->redirect && is_stale(m, a);
     if (m->too_big) {
         (void)snprintf(problem, sizeof(problem), "it is larger than %" PRId64 " MB", m->max_bytes >> 20);
         got(m, problem);
@@ -210,6 +219,7 @@ static void get_go(void *ud)
                                     .max_bytes = (size_t)m->max_bytes + ERROR_MAX };
     m->timer = 0;
     m->got = 0;
+    m->token = api_token_number(m->c->api);
     str_clear(&m->error);
     if (ftruncate(m->fd, 0) < 0 || lseek(m->fd, 0, SEEK_SET) < 0 ||
         http_start(&call, api_http(m->c->api, API_LANE_SEND), &r, &get_events, m, &e) < 0)
@@ -261,7 +271,7 @@ static void on_put(void *ud, const struct http_answer *h)
         (void)err_set(&a.err, ERR_DATA, "the server's upload answer names no file");
     if (a.err.kind == ERR_NONE) {
         put(m, mxc, NULL);
-    } else if ((a.status == 401 || err_retryable(&a.err)) && ++m->tries < TRIES_MAX) {
+    } else if ((is_stale(m, &a) || err_retryable(&a.err)) && ++m->tries < TRIES_MAX) {
         const int64_t backoff = api_backoff_ms(m->tries);
         m->timer = loop_after(m->c->loop, a.err.retry_ms > backoff ? a.err.retry_ms : backoff, put_go, m);
     } else {
@@ -275,6 +285,7 @@ static int put_start(struct media *m, struct err *e)
 {
     struct stat st;
     struct http_call *call = NULL;
+    m->token = api_token_number(m->c->api);
     if (fstat(m->fd, &st) < 0)
         return err_sys(e, ERR_STORE, errno, "cannot read %s", m->name ? m->name : "a file");
     if (m->c->upload_max > 0 && st.st_size > m->c->upload_max)
