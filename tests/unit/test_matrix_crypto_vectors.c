@@ -1,4 +1,6 @@
 /* Known answers of the primitives: base64, keys, signed JSON, verification, the two ratchets. */
+#include <fcntl.h>
+#include <unistd.h>
 #include "matrix_vectors.h"
 #include "olm.h"
 #include "sas_math.h"

@@ -74,7 +74,7 @@ class Person {
     const first = sdk.createClient({ baseUrl: o.url });
     const got = await first.login("m.login.password", { identifier: { type: "m.id.user", user: this.user }, password: this.password });
     const client = this.client = sdk.createClient({ baseUrl: o.url, accessToken: got.access_token, userId: got.user_id, deviceId: got.device_id,
-      verificationMethods: ["m.sas.v1"],
+      verificationMethods: ["m.sas.v1"], fetchFn: (url, options) => this.fetch(url, options),
       cryptoCallbacks: {
         getSecretStorageKey: async ({ keys }) => { const id = Object.keys(keys).find((k) => this.secrets.has(k)); return id ? [id, this.secrets.get(id)] : null; },
         cacheSecretStorageKey: (id, info, key) => this.secrets.set(id, key),
@@ -89,11 +89,9 @@ class Person {
     return { user: got.user_id, device: got.device_id };
   }
   async stop() { this.client?.stopClient(); people.delete(this.name); }
-  async pause() { this.client.stopClient(); }
-  async resume() {
-    await this.client.startClient({ initialSyncLimit: 20 });
-    await new Promise((done) => { const look = (s) => ["PREPARED", "SYNCING"].includes(s) && done(); this.client.on(sdk.ClientEvent.Sync, look); look(this.client.getSyncState()); });
-  }
+  async fetch(url, options) { await this.away; return fetch(url, options); }
+  async pause() { this.away = new Promise((back) => { this.back = back; }); } // without network: a client that was stopped can't be started again
+  async resume() { this.away = null; this.back(); }
   async logout() { await this.client.logout(true); people.delete(this.name); }
 
   // ---- identity, trust ----
