@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
 HEADER = re.compile(r"# %% (?P<number>\w+) (?P<name>.+?) -> (?P<right>[^\[]+?)(?: \[(?P<options>.+)\])?")
-KINDS = ("files", "privileges", "kernel", "sharing", "sockets", "limits", "endings", "interpreter", "poison")
+KINDS = ("files", "privileges", "kernel", "sharing", "sockets", "limits", "endings", "interpreter", "poison", "hidden")
 # Newer than the libseccomp of Debian 12; from 424 on the numbers are the same on every architecture.
 NEW_CALLS = {"cachestat": 451, "fchmodat2": 452, "map_shadow_stack": 453, "futex_wake": 454, "statmount": 457, "mseal": 462}
 
