@@ -5,7 +5,6 @@
 #include <sys/wait.h>
 #include "box_copy.h"
 #include "box_session.h"
-#include "box_watch.h"
 #include "log.h"
 
 enum {
@@ -24,7 +23,6 @@ void box_session_free(struct box_session *s)
     box_request_clear(&s->request);
     box_part_clear(&s->incoming);
     box_listing_clear(&s->files);
-    box_watch_free(&s->watch);
     box_loop_drop(&s->init_src);
     box_link_close(&s->init.channel);
     const int fds[] = { s->data_fd, s->upper_fd, s->files_fd };

@@ -21,9 +21,9 @@ enum {
     TIMEOUT_MS = 60000, /* where the daemon names none */
     GRACE_MS = 2000,
     PUT_MS = 120000,
-    WATCH_MS = 250,   /* between two looks of the watchdog */
-    WATCH_US = 10000, /* that one may take */
-    SQUEEZE_MS = 100, /* between two looks whether copies have to make room */
+    WATCH_MS = 250,    /* between two looks of the watchdog */
+    WATCH_WAIT_MS = 5, /* for its answer; what comes later is there at the next */
+    SQUEEZE_MS = 100,  /* between two looks whether copies have to make room */
     READ_BYTES = 60 << 10,
     DRAIN_BYTES = 1 << 20, /* the largest pipe that a box may make */
 };
@@ -31,6 +31,7 @@ enum {
 void box_request_clear(struct box_request *r)
 {
     box_loop_drop(&r->worker_src);
+    box_watch_free(&r->watch);
     str_clear(&r->body);
     free(r->name);
     if (r->fd > 0)
@@ -234,7 +235,7 @@ static bool watch(struct box_session *s)
     if (grouped && s->copy_n < 2)
         return false;
     int64_t bytes = grouped ? box_group_memory(&s->group)
-                            : box_watch_look(&s->watch, s->init_pid, box_zygotes_inherited(s->keeper), WATCH_US);
+                            : box_watch_look(&r->watch, s->init_pid, box_zygotes_inherited(s->keeper), WATCH_WAIT_MS);
     box_copies_pressure(s, bytes);
     if (grouped)
         return false;

@@ -100,8 +100,9 @@ struct box_request {
     char why[240];
     uint64_t printed_bytes;
     struct box_usage before;
-    int64_t watched_bytes; /* peak seen by the watchdog */
-    int fd;                /* BOX_PUT, BOX_CHECKPOINT, BOX_RESTORE */
+    struct box_watch *watch; /* where there is no control group; NULL: not looked at yet */
+    int64_t watched_bytes;   /* peak seen by the watchdog */
+    int fd;                  /* BOX_PUT, BOX_CHECKPOINT, BOX_RESTORE */
     /* BOX_PUT */
     char *name;
     int worker_pidfd;
@@ -155,7 +156,6 @@ struct box_session {
     uint32_t vain;    /* heads in a row that ended while nobody asked for anything */
     const char *left; /* since then, what is left of the variables: the next answer says so; NULL: told */
     uint32_t left_cell;
-    struct box_watch *watch; /* where there is no control group; NULL: not looked at yet */
     struct box_check *check; /* its outputs and verdicts go there, not to the daemon; borrowed */
 };
 
