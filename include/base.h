@@ -45,6 +45,7 @@ void *xcalloc(size_t n, size_t size) __attribute__((malloc, returns_nonnull));
 /* Grow an array to hold n elements of size bytes, new ones zeroed; *cap counts elements and only grows. */
 void *xgrow(void *array, size_t *cap, size_t n, size_t size) must_check __attribute__((returns_nonnull));
 char *xstrdup(const char *s) __attribute__((malloc, returns_nonnull, nonnull));
+char *xstrdup_or_null(const char *s); /* NULL stays NULL */
 char *xstrndup(const char *s, size_t n) __attribute__((malloc, returns_nonnull, nonnull));
 char *xasprintf(const char *fmt, ...) __attribute__((malloc, returns_nonnull)) printf_like(1, 2);
 

@@ -41,6 +41,11 @@ char *xstrdup(const char *s)
     return or_abort(strdup(s));
 }
 
+char *xstrdup_or_null(const char *s)
+{
+    return s ? xstrdup(s) : NULL;
+}
+
 char *xstrndup(const char *s, size_t n)
 {
     return or_abort(strndup(s, n));

@@ -145,7 +145,7 @@ static const char *op_name(enum box_op op)
 static char *dup_or_null(const struct json *o, const char *key)
 {
     const char *text = json_str_or(o, key, NULL);
-    return text ? xstrdup(text) : NULL;
+    return xstrdup_or_null(text);
 }
 
 static int status_from(const char *word)

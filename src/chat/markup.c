@@ -76,7 +76,7 @@ void markup_add_run(struct markup *m, const char *text, size_t n, unsigned style
     if (!last || last->style != style || !same_url(last->url, url)) {
         m->runs = xgrow(m->runs, &m->run_cap, m->run_n + 1, sizeof(*m->runs));
         last = &m->runs[m->run_n++];
-        *last = (struct markup_run){ .url = url ? xstrdup(url) : NULL, .style = style };
+        *last = (struct markup_run){ .url = xstrdup_or_null(url), .style = style };
     }
     last->text = xgrow(last->text, &last->cap, last->len + n + 1, 1);
     memcpy(last->text + last->len, text, n);
@@ -90,7 +90,7 @@ struct markup *markup_shell(const struct markup *m)
     d->next = d->first = d->last = NULL;
     d->runs = NULL;
     d->run_n = d->run_cap = 0;
-    d->language = m->language ? xstrdup(m->language) : NULL;
+    d->language = xstrdup_or_null(m->language);
     return d;
 }
 
@@ -311,7 +311,7 @@ static int on_enter_span(MD_SPANTYPE type, void *detail, void *ud)
 {
     struct reader *r = ud;
     const struct span *over = top_span(r);
-    struct span s = { .style = over->style, .url = over->url ? xstrdup(over->url) : NULL };
+    struct span s = { .style = over->style, .url = xstrdup_or_null(over->url) };
     if (type == MD_SPAN_A || type == MD_SPAN_IMG) {
         free(s.url);
         s.url = url_of(type == MD_SPAN_A ? &((const MD_SPAN_A_DETAIL *)detail)->href

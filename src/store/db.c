@@ -308,5 +308,5 @@ const void *db_blob(const struct db_row *r, int column, size_t *n)
 char *db_dup(const struct db_row *r, int column)
 {
     const char *t = db_text(r, column);
-    return t ? xstrdup(t) : NULL;
+    return xstrdup_or_null(t);
 }

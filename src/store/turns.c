@@ -31,27 +31,22 @@ void outbox_item_clear(struct outbox_item *o)
     *o = (struct outbox_item){ 0 };
 }
 
-static char *dup_text(const char *text)
-{
-    return text ? xstrdup(text) : NULL;
-}
-
 void outbox_item_copy(struct outbox_item *to, const struct outbox_item *from)
 {
     *to = (struct outbox_item){
         .id = from->id,
         .turn = from->turn,
-        .platform = dup_text(from->platform),
-        .txn = dup_text(from->txn),
-        .session = dup_text(from->session),
-        .room = dup_text(from->room),
-        .thread = dup_text(from->thread),
-        .reply_to = dup_text(from->reply_to),
-        .markdown = dup_text(from->markdown),
-        .receipt = dup_text(from->receipt),
-        .figures = dup_text(from->figures),
-        .files = dup_text(from->files),
-        .amends = dup_text(from->amends),
+        .platform = xstrdup_or_null(from->platform),
+        .txn = xstrdup_or_null(from->txn),
+        .session = xstrdup_or_null(from->session),
+        .room = xstrdup_or_null(from->room),
+        .thread = xstrdup_or_null(from->thread),
+        .reply_to = xstrdup_or_null(from->reply_to),
+        .markdown = xstrdup_or_null(from->markdown),
+        .receipt = xstrdup_or_null(from->receipt),
+        .figures = xstrdup_or_null(from->figures),
+        .files = xstrdup_or_null(from->files),
+        .amends = xstrdup_or_null(from->amends),
         .tries = from->tries,
     };
 }

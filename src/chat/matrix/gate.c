@@ -77,7 +77,7 @@ static int find_thread(struct work *w, bool *is_ours, struct place *quoted, stru
     if (w->relation.type == MX_THREAD)
         w->thread = xstrdup(w->relation.target);
     else if (found)
-        w->thread = quoted->thread ? xstrdup(quoted->thread) : NULL;
+        w->thread = xstrdup_or_null(quoted->thread);
     else
         w->thread = own_thread(w, w->ev.id, w->relation.type);
     if (found && quoted->answers) /* who answers us talks to us */
@@ -145,7 +145,7 @@ static int decide_edit(struct work *w, struct err *e)
         return decide_late_mention(w);
     w->type = CHAT_EDIT;
     w->about = xstrdup(w->relation.target);
-    w->thread = was.thread ? xstrdup(was.thread) : NULL;
+    w->thread = xstrdup_or_null(was.thread);
     return 1;
 }
 
@@ -190,7 +190,7 @@ static int decide_about(struct work *w, enum chat_event_type type, const char *t
         return 0;
     w->type = type;
     w->about = xstrdup(place.answers ? place.answers : target);
-    w->thread = place.thread ? xstrdup(place.thread) : NULL;
+    w->thread = xstrdup_or_null(place.thread);
     w->text = xstrdup(type == CHAT_REACTION ? w->relation.key : "");
     return 1;
 }

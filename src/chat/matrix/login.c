@@ -69,7 +69,7 @@ int matrix_login_keep(struct chat *c, struct err *e)
 static char *member(const struct json *j, const char *key)
 {
     const char *text = json_str_or(j, key, NULL);
-    return text ? xstrdup(text) : NULL;
+    return xstrdup_or_null(text);
 }
 
 int matrix_login_load(struct chat *c, bool *found, struct err *e)

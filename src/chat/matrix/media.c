@@ -320,7 +320,7 @@ void matrix_media_put(struct chat *c, const struct media_put *p, media_put_fn *f
 {
     struct media *m = media_new(c, ud);
     m->put_fn = fn;
-    m->name = p->name ? xstrdup(p->name) : NULL;
+    m->name = xstrdup_or_null(p->name);
     m->type = xstrdup(p->type);
     m->fd = p->take_fd;
     put_go(m);

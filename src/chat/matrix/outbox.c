@@ -145,8 +145,8 @@ static struct job *job_new(struct chat *c, const struct chat_post *p)
         .room = matrix_room(c, p->room),
         .type = p->type,
         .txn = xstrdup(p->txn),
-        .thread = p->thread ? xstrdup(p->thread) : NULL,
-        .reply_to = p->reply_to ? xstrdup(p->reply_to) : NULL,
+        .thread = xstrdup_or_null(p->thread),
+        .reply_to = xstrdup_or_null(p->reply_to),
         .durable = p->type == CHAT_ANSWER || p->type == CHAT_AMEND,
     };
     matrix_e2ee_recall(job->room);

@@ -16,7 +16,7 @@ void place_clear(struct place *p)
 static char *member(const struct json *j, const char *key)
 {
     const char *text = json_str_or(j, key, NULL);
-    return text ? xstrdup(text) : NULL;
+    return xstrdup_or_null(text);
 }
 
 int matrix_place_get(struct chat *c, const char *event, struct place *out, bool *found, struct err *e)

@@ -79,7 +79,7 @@ int matrix_room_keep(struct room *r, struct err *e)
 static char *member(const struct json *j, const char *key)
 {
     const char *text = json_str_or(j, key, NULL);
-    return text ? xstrdup(text) : NULL;
+    return xstrdup_or_null(text);
 }
 
 static struct json *object(const struct json *j, const char *key)

@@ -69,8 +69,8 @@ static struct status *status_new(struct chat *c, const struct chat_post *p)
         .c = c,
         .txn = xstrdup(p->txn),
         .room = xstrdup(p->room),
-        .thread = p->thread ? xstrdup(p->thread) : NULL,
-        .reply_to = p->reply_to ? xstrdup(p->reply_to) : NULL,
+        .thread = xstrdup_or_null(p->thread),
+        .reply_to = xstrdup_or_null(p->reply_to),
         .born_ms = now,
         .next_ms = now + QUIET_MS,
     };

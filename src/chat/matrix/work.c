@@ -137,7 +137,7 @@ static void deliver(struct work *w)
 static void add_file(struct work *w, int fd, int64_t bytes, const char *problem)
 {
     const size_t i = w->file_n++;
-    w->problem[i] = problem ? xstrdup(problem) : NULL;
+    w->problem[i] = xstrdup_or_null(problem);
     w->file[i] = (struct chat_file){ .name = w->source[i].name, .fd = fd, .bytes = bytes, .problem = w->problem[i] };
 }
 

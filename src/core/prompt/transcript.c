@@ -97,10 +97,10 @@ void transcript_copy(struct transcript *t, const struct transcript *from, size_t
         struct model_msg *m = transcript_add(t, src->role, src->text);
         for (size_t k = 0; k < src->call_n; k++)
             transcript_add_call(m, src->calls[k].id, src->calls[k].name, src->calls[k].args);
-        m->call_id = src->call_id ? xstrdup(src->call_id) : NULL;
+        m->call_id = xstrdup_or_null(src->call_id);
         m->failed = src->failed;
         m->passing = src->passing;
-        m->raw = src->raw ? xstrdup(src->raw) : NULL;
+        m->raw = xstrdup_or_null(src->raw);
         m->provider = src->provider;
     }
 }
@@ -239,7 +239,7 @@ static int msg_from_json(struct transcript *t, const struct json *o, const char 
     const char *call_id = json_str_or(o, "call_id", NULL);
     if (role == MODEL_TOOL && !call_id)
         return err_set(e, ERR_DATA, "transcript: a result without its call");
-    m->call_id = call_id ? xstrdup(call_id) : NULL;
+    m->call_id = xstrdup_or_null(call_id);
     m->failed = json_bool_or(o, "failed", false);
     const char *raw = json_str_or(o, "raw", NULL);
     if (raw && provider && strcmp(json_str_or(o, "provider", ""), provider) == 0) {

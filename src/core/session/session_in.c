@@ -62,7 +62,7 @@ static int keep_event(struct session *s, const struct chat_event *ev, int64_t *s
         .platform = xstrdup(s->row.platform),
         .event_id = xstrdup(ev->id),
         .room = xstrdup(ev->room),
-        .thread = ev->thread ? xstrdup(ev->thread) : NULL,
+        .thread = xstrdup_or_null(ev->thread),
         .sender = xstrdup(ev->sender ? ev->sender : "?"),
         .name = xstrdup(ev->name ? ev->name : "?"),
         .text = xstrdup(ev->text ? ev->text : ""),

@@ -33,7 +33,7 @@ struct outbox_item session_item(const struct session *s, const char *event_id, c
         .txn = session_txn(s, event_id, what),
         .session = xstrdup(s->row.id),
         .room = xstrdup(s->row.room),
-        .thread = s->row.thread ? xstrdup(s->row.thread) : NULL,
+        .thread = xstrdup_or_null(s->row.thread),
         .reply_to = xstrdup(reply_to),
     };
 }

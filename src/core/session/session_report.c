@@ -16,21 +16,16 @@ enum {
 
 /* ---- artifacts ---- */
 
-static char *dup_or_null(const char *s)
-{
-    return s ? xstrdup(s) : NULL;
-}
-
 static void add_copy(struct artifacts *to, const struct artifact *a)
 {
     *artifacts_add(to) = (struct artifact){
-        .path = dup_or_null(a->path),
-        .name = dup_or_null(a->name),
+        .path = xstrdup_or_null(a->path),
+        .name = xstrdup_or_null(a->name),
         .bytes = a->bytes,
         .width = a->width,
         .height = a->height,
-        .title = dup_or_null(a->title),
-        .summary = dup_or_null(a->summary),
+        .title = xstrdup_or_null(a->title),
+        .summary = xstrdup_or_null(a->summary),
     };
 }
 
@@ -60,12 +55,12 @@ void artifacts_from_json(struct artifacts *a, const char *text)
         return;
     for (const struct json *o = json_first(array); o; o = json_next(o))
         *artifacts_add(a) = (struct artifact){
-            .path = dup_or_null(json_str_or(o, "path", NULL)),
-            .name = dup_or_null(json_str_or(o, "name", NULL)),
+            .path = xstrdup_or_null(json_str_or(o, "path", NULL)),
+            .name = xstrdup_or_null(json_str_or(o, "name", NULL)),
             .bytes = json_int_or(o, "bytes", 0),
             .width = (int)json_int_or(o, "width", 0),
             .height = (int)json_int_or(o, "height", 0),
-            .title = dup_or_null(json_str_or(o, "title", NULL)),
+            .title = xstrdup_or_null(json_str_or(o, "title", NULL)),
         };
 }
 

@@ -174,7 +174,7 @@ static void fill_outbox(struct outbox_item *o, struct session *s, const struct t
     *o = session_item(s, q->event_id, "answer", q->reply_to);
     o->turn = s->turn->id;
     o->markdown = xstrdup(r->answer);
-    o->receipt = r->receipt ? xstrdup(r->receipt) : NULL;
+    o->receipt = xstrdup_or_null(r->receipt);
     o->figures = print_array(figures);
     o->files = print_array(files);
 }

@@ -58,18 +58,13 @@ static struct key find_key(const struct bi_table *a, const struct bi_table *b)
     return best;
 }
 
-static char *dup_or_null(const char *text)
-{
-    return text ? xstrdup(text) : NULL;
-}
-
 static void copy_column(struct bi_column *to, const struct bi_column *from, size_t table)
 {
     *to = *from;
     to->table = table;
     to->name = xstrdup(from->name);
-    to->first = dup_or_null(from->first);
-    to->last = dup_or_null(from->last);
+    to->first = xstrdup_or_null(from->first);
+    to->last = xstrdup_or_null(from->last);
     to->compact = xstrdup(from->compact);
     to->convert = NULL;
     to->values = xcalloc(from->value_n + 1, sizeof(*to->values));
@@ -89,8 +84,8 @@ static void copy_column(struct bi_column *to, const struct bi_column *from, size
 
 static void copy_time(struct bi_table *to, const struct bi_table *from)
 {
-    to->time_expr = dup_or_null(from->time_expr);
-    to->time_freq = dup_or_null(from->time_freq);
+    to->time_expr = xstrdup_or_null(from->time_expr);
+    to->time_freq = xstrdup_or_null(from->time_freq);
     to->time_n = from->time_n;
     for (size_t i = 0; i < from->time_n; i++)
         to->time_columns[i] = xstrdup(from->time_columns[i]);

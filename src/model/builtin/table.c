@@ -238,11 +238,6 @@ static double bound(const struct json *v)
     return json_type(v) == JSON_NUMBER ? json_number(v) : (double)NAN;
 }
 
-static char *dup_or_null(const char *text)
-{
-    return text ? xstrdup(text) : NULL;
-}
-
 static void column_read(struct bi_column *c, const struct bi_lexicon *x, const struct json *v, size_t table)
 {
     const char *dtype = json_str_or(v, "dtype", "text");
@@ -256,9 +251,9 @@ static void column_read(struct bi_column *c, const struct bi_lexicon *x, const s
         .distinct = json_int_or(v, "distinct", 0),
         .min = bound(json_get(v, "min")),
         .max = bound(json_get(v, "max")),
-        .first = dup_or_null(json_text(json_get(v, "min"))),
-        .last = dup_or_null(json_text(json_get(v, "max"))),
-        .convert = dup_or_null(json_text(json_get(v, "convert"))),
+        .first = xstrdup_or_null(json_text(json_get(v, "min"))),
+        .last = xstrdup_or_null(json_text(json_get(v, "max"))),
+        .convert = xstrdup_or_null(json_text(json_get(v, "convert"))),
     };
     c->odd_name = strpbrk(c->name, "\n\r\t|") || strstr(c->name, "\u2028") || strstr(c->name, "\u2029");
     read_name(c, x);
@@ -391,7 +386,7 @@ static void read_time(struct bi_table *t, const struct json *time)
 {
     if (json_type(time) != JSON_OBJECT)
         return;
-    t->time_expr = dup_or_null(json_text(json_get(time, "expr")));
+    t->time_expr = xstrdup_or_null(json_text(json_get(time, "expr")));
     t->time_freq = xstrdup(json_str_or(time, "freq", "day"));
     for (const struct json *i = json_first(json_get(time, "columns")); i && t->time_n < countof(t->time_columns);
          i = json_next(i))
@@ -443,7 +438,7 @@ static void table_read(struct bi_tables *all, const struct bi_lexicon *x, const 
     *t = (struct bi_table){
         .path = xstrdup(json_str_or(file, "path", "")),
         .name = xstrdup(json_str_or(file, "name", json_str_or(file, "path", ""))),
-        .load = dup_or_null(json_text(json_get(file, "load"))),
+        .load = xstrdup_or_null(json_text(json_get(file, "load"))),
         .rows = json_int_or(file, "rows", -1),
         .headless = warned(file, "no_header"),
         .piece_n = json_len(pieces),
@@ -487,7 +482,7 @@ static void other_add(struct bi_tables *all, const struct json *file)
     all->others = xgrow(all->others, &all->other_cap, all->other_n + 1, sizeof(*all->others));
     all->others[all->other_n++] =
         (struct bi_other){ .name = xstrdup(json_str_or(file, "name", json_str_or(file, "path", "?"))),
-                           .why = why ? xstrdup(why) : NULL,
+                           .why = xstrdup_or_null(why),
                            .unread = !json_str_or(file, "kind", NULL) };
 }
 

@@ -46,7 +46,7 @@ static void off(struct crypto *c, const char *why)
 static void set_text(char **to, const char *text)
 {
     free(*to);
-    *to = text ? xstrdup(text) : NULL;
+    *to = xstrdup_or_null(text);
 }
 
 /* ---- which one ---- */

@@ -23,11 +23,6 @@ static struct event *add(struct crypto *c, struct event what)
     return n;
 }
 
-static char *dup_or(const char *s)
-{
-    return s ? xstrdup(s) : NULL;
-}
-
 void event_keys(struct crypto *c, const char *room, const char *session)
 {
     add(c, (struct event){ .type = EVENT_KEYS, .a = xstrdup(room), .b = xstrdup(session) });
@@ -56,8 +51,9 @@ void event_alarm(struct crypto *c, enum crypto_alarm what, const char *fmt, ...)
 void event_sas(struct crypto *c, const struct crypto_sas *s)
 {
     struct event *n = add(c, (struct event){ .type = EVENT_SAS });
-    n->sas = (struct crypto_sas){ dup_or(s->txn),   dup_or(s->user),    dup_or(s->device), dup_or(s->room),
-                                  dup_or(s->emoji), dup_or(s->decimal), dup_or(s->state),  dup_or(s->code) };
+    n->sas = (struct crypto_sas){ xstrdup_or_null(s->txn),   xstrdup_or_null(s->user),  xstrdup_or_null(s->device),
+                                  xstrdup_or_null(s->room),  xstrdup_or_null(s->emoji), xstrdup_or_null(s->decimal),
+                                  xstrdup_or_null(s->state), xstrdup_or_null(s->code) };
 }
 
 void event_send(struct crypto *c, const char *room, const char *type, const struct json *content)

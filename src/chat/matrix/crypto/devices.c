@@ -81,7 +81,7 @@ static struct device *add_device(struct user *u, const char *id)
 static char *dup_text(const struct json *obj, const char *key)
 {
     const char *text = json_str_or(obj, key, NULL);
-    return text ? xstrdup(text) : NULL;
+    return xstrdup_or_null(text);
 }
 
 static void copy_key(char out[KEY_TEXT + 1], const char *text)
@@ -401,7 +401,7 @@ static const char *identity_key(const struct json *o, const char *user, const ch
 
 static void replace(char **to, const char *text)
 {
-    char *copy = text ? xstrdup(text) : NULL;
+    char *copy = xstrdup_or_null(text);
     free(*to);
     *to = copy;
 }
@@ -491,7 +491,7 @@ int devices_apply(struct crypto *c, const char *user, const struct json *answer,
     const struct json *devices = json_get(json_get(answer, "device_keys"), user);
     if (user_get(c, user, &u, e) < 0)
         return -1;
-    autofree char *master_before = u->master ? xstrdup(u->master) : NULL;
+    autofree char *master_before = xstrdup_or_null(u->master);
     apply_identity(c, u, answer);
     forget_missing(u, devices);
     for (const struct json *o = json_first(devices); o; o = json_next(o))

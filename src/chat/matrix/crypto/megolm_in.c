@@ -51,7 +51,7 @@ static int save(struct crypto *c, struct in_key *k, struct err *e)
 static char *dup_text(const struct json *row, const char *key)
 {
     const char *text = json_str_or(row, key, NULL);
-    return text ? xstrdup(text) : NULL;
+    return xstrdup_or_null(text);
 }
 
 static enum in_source read_source(const char *word)
@@ -110,7 +110,7 @@ static bool same_ratchet(struct ratchet_in *a, struct ratchet_in *b)
 static void set_text(char **to, const char *text)
 {
     free(*to);
-    *to = text ? xstrdup(text) : NULL;
+    *to = xstrdup_or_null(text);
 }
 
 static bool is_firsthand(enum in_source s)

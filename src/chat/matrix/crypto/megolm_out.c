@@ -94,7 +94,7 @@ static int put_share(struct crypto *c, struct room *r, const char *at, const str
     s->index = ratchet_out_index(r->out);
     s->wedges = d->wedges;
     free(s->code);
-    s->code = code ? xstrdup(code) : NULL;
+    s->code = xstrdup_or_null(code);
     json_set_str(row, "curve25519", s->curve25519);
     json_set_int(row, "index", s->index);
     json_set_int(row, "wedges", s->wedges);

@@ -55,7 +55,7 @@ static int load_share(void *ud, const char *key, const struct json *v)
         memcpy(s->curve25519, curve, KEY_TEXT + 1);
     s->index = (uint32_t)json_int_or(v, "index", 0);
     s->wedges = (int)json_int_or(v, "wedges", 0);
-    s->code = code ? xstrdup(code) : NULL;
+    s->code = xstrdup_or_null(code);
     map_put(&r->shares, s->at, s);
     return 0;
 }

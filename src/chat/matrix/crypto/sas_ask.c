@@ -48,7 +48,7 @@ static int open_sas(struct crypto *c, const struct sas_ask *a, const struct user
     s->txn = xstrdup(a->at.txn);
     s->user = xstrdup(a->at.user);
     s->device = xstrdup(a->at.device);
-    s->room = a->at.room ? xstrdup(a->at.room) : NULL;
+    s->room = xstrdup_or_null(a->at.room);
     s->born_ms = now_ms(c);
     memcpy(s->ed25519, d->ed25519, sizeof(s->ed25519));
     if (b64_is_key(u->master, raw))
@@ -114,7 +114,7 @@ static int park(struct crypto *c, const struct sas_ask *a, struct err *e)
     *p = (struct parked){ .txn = xstrdup(a->at.txn),
                           .user = xstrdup(a->at.user),
                           .device = xstrdup(a->at.device),
-                          .room = a->at.room ? xstrdup(a->at.room) : NULL,
+                          .room = xstrdup_or_null(a->at.room),
                           .content = json_dup(a->content),
                           .ts_ms = a->ts_ms,
                           .next = old ? old->next : NULL };

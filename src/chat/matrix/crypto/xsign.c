@@ -53,7 +53,7 @@ int xsign_load(struct crypto *c, struct err *e)
         secret_seed(c, "recovery", x->ssss, &x->have_ssss, e) < 0)
         return -1;
     const char *id = json_str_or(row, "ssss_id", NULL);
-    x->ssss_id = id ? xstrdup(id) : NULL;
+    x->ssss_id = xstrdup_or_null(id);
     x->next = (int)json_int_or(row, "step", STEP_NONE);
     x->reset = json_bool_or(row, "reset", false);
     return 0;
