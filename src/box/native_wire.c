@@ -5,7 +5,6 @@
  * between two fragments of its claim. A peer that breaks a rule is finished: there is no resynchronising. */
 #include "native_wire.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

@@ -1,5 +1,4 @@
 /* export.c - a conversation as a notebook, beside a service that may run: the store is only read. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include "app.h"

@@ -1,5 +1,4 @@
 /* matrix.c - `sandbook matrix`: the operator's end of chat/matrix/control.h. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>

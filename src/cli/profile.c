@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include "app.h"
 #include "chat/local.h"
 #include "json.h"

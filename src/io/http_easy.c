@@ -1,5 +1,4 @@
 /* http_easy.c - a call as a curl handle: options, and the callbacks that only append or hand on. */
-#include <limits.h>
 #include <string.h>
 
 #include <curl/curl.h>

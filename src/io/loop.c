@@ -10,7 +10,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>

@@ -1,7 +1,6 @@
 /* notify.c - see notify.h. */
 #include "notify.h"
 #include <errno.h>
-#include <stdio.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include "log.h"

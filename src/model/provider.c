@@ -1,6 +1,5 @@
 /* provider.c - one ask: a request, its stream, what is learned from a refusal, the answer. */
 #include "provider.h"
-#include <stdio.h>
 #include "conf.h"
 #include "fence.h"
 #include "http.h"

@@ -1,6 +1,5 @@
 #include "status.h"
 #include <dirent.h>
-#include <stdio.h>
 #include <string.h>
 #include "httpd.h"
 #include "json.h"

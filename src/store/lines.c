@@ -3,7 +3,6 @@
  * Cells are numbered through over all lines, so a cell's number says on which line it ran: the one with the largest `first` that
  * is not behind it. A line's history is its own cells, then those of its parent up to the one that it begins after, and so on:
  * a list of spans. A version that a cell made is there when that cell lies in one of them. */
-#include <limits.h>
 #include "store_private.h"
 
 struct line {

@@ -1,6 +1,5 @@
 /* sql_sink.c - a table on its way out. */
 #include <ctype.h>
-#include <inttypes.h>
 #include "sql.h"
 
 enum {

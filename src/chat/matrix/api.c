@@ -1,5 +1,4 @@
 #include "api.h"
-#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>

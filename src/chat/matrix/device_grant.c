@@ -1,6 +1,5 @@
 /* device_grant.c - OAuth's device authorisation grant (RFC 8628), for servers whose accounts live elsewhere: the log names a page that a person
  * opens once; from then on the session is renewed for ever. */
-#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include "ids.h"

@@ -1,6 +1,5 @@
 /* post.c - what a post looks like as events. The same post always becomes the same messages: their places are part of their keys. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include "ids.h"

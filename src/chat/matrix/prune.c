@@ -4,7 +4,6 @@
  *   sent            the same, unless its answer still waits to be sent: it is what keeps an answer from being said twice
  *   sealed          what was encrypted for an answer that no longer waits
  *   e2ee_index      crypto_prune(): one row in place of many, which refuses all that those would have */
-#include <stdio.h>
 #include <string.h>
 #include "e2ee.h"
 #include "json.h"

@@ -1,5 +1,4 @@
 /* agent_run.c - what the model wants run: read, run in order, reported back, counted. */
-#include <stdio.h>
 #include <string.h>
 #include "agent_private.h"
 #include "agent_result.h"

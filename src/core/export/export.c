@@ -1,5 +1,4 @@
 /* export.c - see export.h: what belongs to a session's export, gathered from the store. */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include "export_private.h"

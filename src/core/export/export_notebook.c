@@ -1,7 +1,6 @@
 /* export_notebook.c - see export_private.h: the documents of an export. nbformat 4.5.
  *
  * Outputs are written as they were, so that the notebook shows what the person saw; running it makes them anew. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include "digest.h"

@@ -1,10 +1,8 @@
 /* prompt.c - the wording: read once, at start. */
 #include "prompt.h"
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include "conf.h"
 #include "json.h"
 #include "prompts.h"

@@ -1,7 +1,6 @@
 /* command.c - words that are commands: a sorted table. What is not in it goes to the agent. */
 #include <inttypes.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include "conf.h"

@@ -1,6 +1,5 @@
 /* answer.c - answers from a plan and what its program printed. */
 #include "answer.h"
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

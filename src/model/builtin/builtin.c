@@ -6,7 +6,6 @@
  * the profile does not list are looked up in the file by a first program; what it found is read back from the tool
  * result. A follow-up ("as a bar chart", "now only for women") is read together with the requests before it: those
  * are kept in the answers' raw objects. */
-#include <stdio.h>
 #include <string.h>
 #include "answer.h"
 #include "code.h"

@@ -1,5 +1,4 @@
 /* chart.c - figures: one for a request, with title, axis names and ticks that can be read. */
-#include <stdio.h>
 #include <string.h>
 #include "code.h"
 

@@ -1,6 +1,5 @@
 /* plan_measures.c - statistics and what they are of; counts; shares and ratios; highest and lowest. */
 #include "planner.h"
-#include <math.h>
 #include <string.h>
 
 /* ---- helpers ---- */

@@ -1,5 +1,4 @@
 /* plan_recipe.c - what is to be done with what the other passes found. */
-#include <math.h>
 #include <string.h>
 #include "planner.h"
 #include "recipes.h"

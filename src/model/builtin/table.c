@@ -1,7 +1,6 @@
 /* table.c - profiles become tables whose columns know their words. */
 #include "table.h"
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include "json.h"
 

@@ -1,5 +1,4 @@
 /* crypto_req.c - requests to the server: queued, handed out, answered, repeated after a failure that may pass. */
-#include <inttypes.h>
 #include "crypto_private.h"
 
 int64_t backoff_ms(int fails)

@@ -2,7 +2,6 @@
  *
  * A key that opened nothing for long needs no row for each of its messages: one row says below which index nothing is taken any
  * more. A replay stays a replay; an honest second look at such an old message is refused as well. */
-#include <inttypes.h>
 #include "crypto_private.h"
 
 struct sessions {
