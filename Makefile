@@ -234,8 +234,10 @@ install: all
 	$(filled) config/systemd/sandbook-user.service > $(DESTDIR)$(DATADIR)/sandbook-user.service
 	for unit in $(units); do $(filled) config/systemd/$$unit > $(DESTDIR)$(UNITDIR)/$$unit || exit 1; done
 	$(put) 644 docs/man/sandbook.1 $(DESTDIR)$(MANDIR)/sandbook.1
-	install -m 644 README.md LICENSE $(wildcard docs/*.md) $(DESTDIR)$(DOCDIR)/
-	chmod 644 $(DESTDIR)$(DATADIR)/apparmor-sandbook $(DESTDIR)$(DATADIR)/sandbook-user.service $(addprefix $(DESTDIR)$(UNITDIR)/,$(units))
+	install -m 644 LICENSE $(wildcard docs/*.md) $(DESTDIR)$(DOCDIR)/
+	$(put) 644 docs/images/answer.png $(DESTDIR)$(DOCDIR)/images/answer.png
+	sed 's|](docs/|](|g' README.md > $(DESTDIR)$(DOCDIR)/README.md
+	chmod 644 $(DESTDIR)$(DOCDIR)/README.md $(DESTDIR)$(DATADIR)/apparmor-sandbook $(DESTDIR)$(DATADIR)/sandbook-user.service $(addprefix $(DESTDIR)$(UNITDIR)/,$(units))
 # With the same DESTDIR and PREFIX. Configuration, data and image stay.
 uninstall:
 	rm -rf $(DESTDIR)$(LIBDIR) $(DESTDIR)$(DATADIR) $(DESTDIR)$(DOCDIR)

@@ -18,7 +18,7 @@ static void line(struct doctor *d, const char *name, const char *outcome, const 
     d->failed += !strcmp(outcome, "fail");
     d->skipped += !strcmp(outcome, "skip");
     if (!d->app.o->json) {
-        (void)printf("%-5s %-28s %s\n", outcome, name, detail ? detail : "");
+        (void)printf("%-5s %-50s %s\n", outcome, name, detail ? detail : "");
         return;
     }
     autojson struct json *j = json_new_object();
