@@ -5,7 +5,7 @@
 #include "cell.h"
 #include "json.h"
 
-/* Only tags and attributes that the specification lists; everything else is text, escaped. */
+/* Only tags and attributes that the Matrix specification lists; everything else is text, escaped. */
 void content_html(struct str *out, const struct markup *doc);
 /* {"msgtype","body"[,"format","formatted_body"],"m.mentions":{}}: body reads well alone, HTML only where there is something to format. */
 struct json *content_text(const struct markup *doc, const char *msgtype);

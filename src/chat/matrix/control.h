@@ -1,12 +1,18 @@
-/* control.h - what an operator asks the Matrix adapter: over a socket in data_dir while the service runs, else in the same process.
- * Floor 3; the command line is its other end.
+/* control.h - what an operator asks the Matrix adapter: over a socket in data_dir while the service runs, else in the same
+ * process. Floor 3; the command line (sandbook matrix) is its other end.
  *
- * One request, one answer, each a JSON object on a line. {"do": "status"}; {"do": "verify"} lists who verifies us by emoji, with "txn"
- * and "match": true or false it says whether they are the same; {"do": "verify", "user": ID, "trust": true or false} takes a
- * user's identity for right without; {"do": "recovery"} shows the recovery key once, {"do": "recovery", "taken": true} forgets it;
- * {"do": "rotate", "room": ID}; {"do": "leave", "room": ID}; {"do": "room", "room": ID, "set": {KEY: WORD}} says what is
- * known of a room, after it was told how to behave there (WORD "": as configured); {"do": "logout"} ends the session on the server and forgets its device. The
- * answer has "error" when it did not work. */
+ * One request, one answer, each a JSON object on a line. Requests:
+ *   {"do": "status"}
+ *   {"do": "verify"}                                       who verifies us by emoji
+ *   {"do": "verify", "txn": T, "match": true|false}        the emoji are the same, or not
+ *   {"do": "verify", "user": ID, "trust": true|false}      the user's identity is right, or not, without emoji
+ *   {"do": "recovery"}                                     shows the recovery key
+ *   {"do": "recovery", "taken": true}                      forgets it here
+ *   {"do": "rotate", "room": ID}                           the next message has a new room key
+ *   {"do": "leave", "room": ID}
+ *   {"do": "room", "room": ID, "set": {KEY: WORD}}         how to behave there (WORD "": as configured)
+ *   {"do": "logout"}                                       ends the session on the server, forgets its device
+ * The answer has "error" when it did not work. */
 #ifndef MATRIX_CONTROL_H
 #define MATRIX_CONTROL_H
 #include "json.h"

@@ -13,7 +13,7 @@ struct slack_api;
 struct slack_teams;
 struct slack_call;
 
-/* One installation: whose token it is and who we are there. Owned by slack_team.c; lives as long as the adapter. */
+/* One installation: whose token it is and who we are there. Owned by slack_teams.c; lives as long as the adapter. */
 struct slack_team {
     struct slack_team *next;
     struct slack_teams *owner;
@@ -23,10 +23,10 @@ struct slack_team {
     struct json *row; /* of installs_file, with what others keep there; NULL: none */
     loop_timer again; /* who we are is asked once more */
     int64_t expires_ms;
-    char *user, *bot, *app, *name; /* U, B and A ids from auth.test; how the bot is called */
+    char *user, *bot, *app, *name; /* U, B and A ids from auth.test; the bot's name */
     bool ready, gone, renewing;
-    int64_t no_agent_until_ms, no_status_until_ms,
-        no_stream_until_ms; /* features that this workspace refused: not tried before */
+    /* features that this workspace refused: not tried before */
+    int64_t no_agent_until_ms, no_status_until_ms, no_stream_until_ms;
 };
 
 struct slack_reply {

@@ -79,7 +79,7 @@ struct crypto_config {
     bool cross_sign;          /* make an identity when the account has none */
     bool backup;              /* keep room keys in the server's backup (needs the identity) */
     const char *recovery_key; /* of an identity made elsewhere, as people write it; or a passphrase; NULL or "": none */
-    const char *password;     /* of the account: only for crypto_reset_identity(); may be NULL */
+    const char *password;     /* of the account, if the server wants it to take an identity; may be NULL */
     bool accept_rollback;     /* go on although the store is an old copy; see docs/encryption.md for what that costs */
     const struct crypto_events *events;
     void *ud; /* for the events */
@@ -217,6 +217,6 @@ must_check int crypto_block_device(struct crypto *c, const char *user, const cha
  * more). The caller wipes and frees it. */
 must_check int crypto_recovery_key(struct crypto *c, char **out, struct err *e);
 must_check int crypto_recovery_taken(struct crypto *c, struct err *e); /* the operator has it: forget it here */
-/* Throw away the account's identity and make a new one (needs cfg.password). What people verified is void. */
+/* Throw away the account's identity and make a new one (the server may want cfg.password). What people verified is void. */
 must_check int crypto_reset_identity(struct crypto *c, struct err *e);
 #endif
