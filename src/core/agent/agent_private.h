@@ -46,6 +46,11 @@ struct repeated {
     int times;
 };
 
+enum {
+    LOOP_NOTE_TIMES = 2, /* the same call, or the same error, so often in a row: a note about it */
+    LOOP_TIMES = 3,      /* no more of it */
+};
+
 struct agent {
     struct agent_input in; /* its strings point into kept; turns are gone after agent_start */
     char *kept[5];

@@ -135,6 +135,12 @@ void result_add_data(struct str *out, const char *text, const char *nonce)
     str_printf(out, "</data nonce=%s>\n", nonce);
 }
 
+void result_add_note(struct str *out, const struct prompts *p, enum prompt_note n, const char *x, const char *y)
+{
+    autofree char *note = prompts_note(p, n, x, y);
+    str_printf(out, "note: %s\n", note);
+}
+
 /* Text of code or files. */
 static void add_data(struct str *out, const char *text, const struct result_style *style)
 {

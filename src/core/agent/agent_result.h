@@ -2,6 +2,7 @@
 #ifndef AGENT_RESULT_H
 #define AGENT_RESULT_H
 #include "cell.h"
+#include "core/prompt/prompt.h"
 #include "str.h"
 
 struct result_style {
@@ -16,6 +17,8 @@ void result_for_model(struct str *out, const struct cell *c, const char *code, c
 void result_for_person(struct str *out, const struct cell *c, const char *language);
 /* Text of a tool between marks of data. */
 void result_add_data(struct str *out, const char *text, const char *nonce);
+/* "note: ...": what the service has to say about a result. x, y: what the note names; NULL: nothing. */
+void result_add_note(struct str *out, const struct prompts *p, enum prompt_note n, const char *x, const char *y);
 /* What went wrong, on one line, so that equal failures are equal: "KeyError: 'x'", "oom". Caller frees. */
 char *result_signature(const struct cell *c);
 /* Appends text: long base64-like runs and repeated lines collapsed, then cut to head and tail with a mark of what is missing. */

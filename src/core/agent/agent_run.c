@@ -9,9 +9,7 @@
 
 enum {
     RESULT_MAX = 1 << 20,
-    LOOP_TIMES = 3,      /* the same call, or the same error, so often in a row: no more of it */
-    LOOP_NOTE_TIMES = 2, /* said so often in a row: a word about it */
-    CALLS_MAX = 8,       /* of one answer; the rest is not run */
+    CALLS_MAX = 8, /* of one answer; the rest is not run */
 };
 
 int repeated_add(struct repeated *r, const char *what)
@@ -179,12 +177,6 @@ static void add_result(struct agent *a, const struct planned_call *p, char *take
     transcript_add_result(&a->talk.msgs, p->id, text, failed);
 }
 
-static void add_note(struct str *out, const struct agent *a, enum prompt_note n, const char *x)
-{
-    autofree char *note = prompts_note(a->in.prompts, n, x, NULL);
-    str_printf(out, "note: %s\n", note);
-}
-
 static bool is_syntax_error(const struct cell *c)
 {
     static const char *const names[] = { "SyntaxError", "IndentationError", "TabError" };
@@ -213,15 +205,15 @@ static void count_cell(struct agent *a, const struct agent_cell *c, struct str *
     a->malformed = 0;
     a->repairs = failed ? a->repairs + 1 : 0;
     if (is_syntax_error(&c->cell))
-        add_note(result, a, NOTE_SYNTAX, NULL);
+        result_add_note(result, a->in.prompts, NOTE_SYNTAX, NULL, NULL);
     else if (failed && json_len(a->in.files) && strcmp(c->cell.error_name ? c->cell.error_name : "", "NameError") == 0)
-        add_note(result, a, NOTE_NAME, agent_load_call(a));
+        result_add_note(result, a->in.prompts, NOTE_NAME, agent_load_call(a), NULL);
     else if (failed && is_position_error(&c->cell))
-        add_note(result, a, NOTE_POSITION, NULL);
+        result_add_note(result, a->in.prompts, NOTE_POSITION, NULL, NULL);
     if (failed && same_error >= LOOP_NOTE_TIMES)
-        add_note(result, a, NOTE_SAME_ERROR, NULL);
+        result_add_note(result, a->in.prompts, NOTE_SAME_ERROR, NULL, NULL);
     else if (same_call >= LOOP_NOTE_TIMES)
-        add_note(result, a, NOTE_SAME_CALL, NULL);
+        result_add_note(result, a->in.prompts, NOTE_SAME_CALL, NULL, NULL);
     if (a->limit != LIMIT_NONE)
         return;
     if (failed && a->repairs >= a->in.conf->max_repairs)

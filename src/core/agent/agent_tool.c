@@ -13,11 +13,7 @@
 #include "log.h"
 #include "tool_table.h"
 
-enum {
-    RESULT_MAX = 4 << 20,
-    LOOP_TIMES = 3,
-    LOOP_NOTE_TIMES = 2,
-};
+enum { RESULT_MAX = 4 << 20 };
 
 const struct json *agent_tools(const struct agent *a)
 {
@@ -27,12 +23,6 @@ const struct json *agent_tools(const struct agent *a)
 int64_t agent_tools_tokens(const struct agent *a)
 {
     return a->in.tools ? tool_set_tokens(a->in.tools) : prompts_tools_tokens(a->in.prompts);
-}
-
-static void add_note(struct str *out, const struct agent *a, enum prompt_note n, const char *x, const char *y)
-{
-    autofree char *note = prompts_note(a->in.prompts, n, x, y);
-    str_printf(out, "note: %s\n", note);
 }
 
 /* The same call, or the same failure, again and again: a word about it, then the end. */
@@ -45,7 +35,7 @@ static void count_call(struct agent *a, const struct planned_call *p, bool good,
     if (p->tool->rule != TOOL_HARMLESS)
         a->repairs = good ? 0 : a->repairs + 1;
     if (same_call >= LOOP_NOTE_TIMES)
-        add_note(text, a, NOTE_SAME_CALL, NULL, NULL);
+        result_add_note(text, a->in.prompts, NOTE_SAME_CALL, NULL, NULL);
     if (a->limit != LIMIT_NONE)
         return;
     if (a->repairs >= a->in.conf->max_repairs)
@@ -61,7 +51,7 @@ static void report(struct agent *a, const char *raw, bool good, const char *file
     autofree char *why = xstrndup(raw, strcspn(raw, "\n"));
     result_add_data(&text, raw, a->nonce);
     if (file)
-        add_note(&text, a, strstr(file, ".csv") ? NOTE_TOOL_TABLE : NOTE_TOOL_FILE, file, NULL);
+        result_add_note(&text, a->in.prompts, strstr(file, ".csv") ? NOTE_TOOL_TABLE : NOTE_TOOL_FILE, file, NULL);
     count_call(a, p, good, why, &text);
     a->skip_rest = a->skip_rest || (!good && p->tool->rule != TOOL_HARMLESS) || a->limit != LIMIT_NONE;
     transcript_add_result(&a->talk.msgs, p->id, str_peek(&text), !good);
