@@ -37,6 +37,9 @@ must_check int str_read_file(struct str *s, const char *path, struct err *e);
 /* The name that is a typing slip away from word (up to a third of its letters), or NULL: "did you mean ...?" */
 const char *str_nearest(const char *word, const char *const *names, size_t n);
 
+/* 0 to 15; -1: no hexadecimal digit. */
+int hex_digit(char c);
+
 /* ---- UTF-8 ---- */
 /* Strict: no surrogates, overlongs or NUL; nothing past U+10FFFF. */
 bool utf8_valid(const char *data, size_t n);

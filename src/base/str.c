@@ -128,3 +128,11 @@ int str_read_file(struct str *s, const char *path, struct err *e)
         return err_wrap(e, "%s", path);
     return 0;
 }
+
+int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    const char lower = (char)(c | 0x20);
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}

@@ -204,6 +204,16 @@ static void an_empty_file_reads_as_empty(void **state)
     assert_string_equal(str_peek(&s), "");
 }
 
+static void hexadecimal_digits_have_a_value(void **state)
+{
+    (void)state;
+    static const char digits[] = "0123456789abcdef";
+    for (int c = -128; c < 128; c++) {
+        const char *at = c ? strchr(digits, c >= 'A' && c <= 'F' ? c + 32 : c) : NULL;
+        assert_int_equal(hex_digit((char)c), at ? at - digits : -1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -221,6 +231,7 @@ int main(void)
         cmocka_unit_test(reading_past_the_ceiling_is_an_error),
         cmocka_unit_test(a_file_that_cannot_be_read_names_its_path),
         cmocka_unit_test(an_empty_file_reads_as_empty),
+        cmocka_unit_test(hexadecimal_digits_have_a_value),
     };
     return cmocka_run_group_tests_name("str", tests, NULL, NULL);
 }

@@ -60,15 +60,6 @@ char *mx_escape(const char *segment)
     return str_take(&s);
 }
 
-static int hex_digit(char c)
-{
-    static const char digits[] = "0123456789abcdefABCDEF";
-    const char *at = c ? strchr(digits, c) : NULL;
-    if (!at)
-        return -1;
-    return at - digits < 16 ? (int)(at - digits) : (int)(at - digits) - 6;
-}
-
 char *mx_unescape(const char *text)
 {
     char *out = xcalloc(1, strlen(text) + 1), *to = out;

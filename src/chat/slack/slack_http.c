@@ -29,14 +29,6 @@ bool slack_signature_is_right(const char *secret, const char *timestamp, const c
     return digest_equal(hex, signature, sizeof(hex) - 1);
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static char *unescape(const char *text, size_t n)
 {
     char *out = xcalloc(1, n + 1);
