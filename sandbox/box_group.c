@@ -86,7 +86,7 @@ static int limit_memory(const struct box_group *g, enum place place, uint64_t by
     return box_cgfile_put_number(dir, "memory.max", bytes);
 }
 
-/* 0: no limit. */
+/* 0: no limit. The kernel walks all groups of the machine for each of these writes, and a new group has the period. */
 static int limit_cpu(const struct box_group *g, uint32_t pct)
 {
     autofree char *dir = folder(g, BOX_CG_CPU, WHOLE);
@@ -98,7 +98,6 @@ static int limit_cpu(const struct box_group *g, uint32_t pct)
         (void)snprintf(text, sizeof text, pct ? "%u %d" : "max", quota, CPU_PERIOD_US);
         return box_cgfile_put(dir, "cpu.max", text);
     }
-    (void)box_cgfile_put_number(dir, "cpu.cfs_period_us", CPU_PERIOD_US);
     return pct ? box_cgfile_put_number(dir, "cpu.cfs_quota_us", quota) : box_cgfile_put(dir, "cpu.cfs_quota_us", "-1");
 }
 
@@ -121,7 +120,7 @@ int box_group_open(struct box_group *g, const struct box_cgroups *c, uint32_t se
         return err_sys(e, ERR_SANDBOX, errno, "cgroup memory limit");
     if (limit_pids(g, l->pids) < 0)
         return err_sys(e, ERR_SANDBOX, errno, "cgroup pids limit");
-    if (limit_cpu(g, l->cpu_pct) < 0)
+    if (l->cpu_pct > 0 && limit_cpu(g, l->cpu_pct) < 0)
         return err_sys(e, ERR_SANDBOX, errno, "cgroup cpu limit");
     return 0;
 }
@@ -141,15 +140,19 @@ int box_group_enter(const struct box_group *g)
     return move(g, INIT, 0);
 }
 
-int box_group_run(const struct box_group *g, pid_t pid, struct err *e)
+int box_group_run(struct box_group *g, pid_t pid, struct err *e)
 {
-    (void)limit_cpu(g, g->cpu_pct);
+    if (g->hurries)
+        (void)limit_cpu(g, g->cpu_pct);
+    g->hurries = false;
     return move(g, RUN, pid) < 0 ? err_sys(e, ERR_SANDBOX, errno, "cgroup of the head") : 0;
 }
 
-void box_group_kill(const struct box_group *g)
+void box_group_kill(struct box_group *g)
 {
-    (void)limit_cpu(g, 0); /* dying takes time on the processor, too: 128 throttled processes took a second */
+    if (!g->hurries && g->cpu_pct > 0)
+        (void)limit_cpu(g, 0); /* dying takes time on the processor, too: 128 throttled processes took a second */
+    g->hurries = true;
     autofree char *dir = folder(g, BOX_CG_UNIFIED, RUN);
     if (dir)
         (void)box_cgfile_put(dir, "cgroup.kill", "1");

@@ -15,6 +15,7 @@ struct box_group {
     const struct box_cgroups *all;
     char name[32];    /* "": no group */
     uint32_t cpu_pct; /* 0: no limit */
+    bool hurries;     /* that limit is lifted */
     int counter[3]; /* what box_group_usage() reads, held open: looking them up takes most of the time; -1: not open */
 };
 struct box_usage {
@@ -27,10 +28,10 @@ must_check int box_group_open(struct box_group *g, const struct box_cgroups *c, 
                               const struct box_group_limits *l, struct err *e);
 /* The calling process into init. 0, or -1 with errno. */
 must_check int box_group_enter(const struct box_group *g);
-must_check int box_group_run(const struct box_group *g, pid_t pid, struct err *e);
+must_check int box_group_run(struct box_group *g, pid_t pid, struct err *e);
 /* SIGKILL to all of run, where the kernel has cgroup.kill; does not wait. The limit on the processor is lifted until the next
  * box_group_run(), so that dying goes fast. */
-void box_group_kill(const struct box_group *g);
+void box_group_kill(struct box_group *g);
 /* The kernel ends all of run for sure, without a walk over its processes. */
 bool box_group_can_kill(const struct box_group *g);
 /* After that: has all of run ended? */

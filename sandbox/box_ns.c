@@ -31,6 +31,7 @@ enum {
     UID_MAP_MAX = 32 << 10,
     NR_PIDFD_OPEN = 434,
     NR_CLOSE_RANGE = 436,
+    UNSHARE_FIRST = 1 << 1, /* CLOSE_RANGE_UNSHARE */
 };
 
 /* ---- pieces ---- */
@@ -279,7 +280,7 @@ static int has_ids(uint32_t uid_base, struct err *e)
 int box_base_start(struct box_base *b, const struct box_base_how *how, struct err *e)
 {
     int sync[2], theirs = -1;
-    *b = (struct box_base){ .pidfd = -1, .channel = BOX_LINK_INIT, .uid_base = how->uid_base };
+    *b = (struct box_base){ .pidfd = -1, .door_fd = -1, .channel = BOX_LINK_INIT, .uid_base = how->uid_base };
     int ids = has_ids(how->uid_base, e);
     if (ids < 0)
         return -1;
@@ -303,7 +304,8 @@ int box_base_start(struct box_base *b, const struct box_base_how *how, struct er
     if (base_sync(b, &s, ours, child, e) < 0)
         return -1;
     b->pidfd = (int)syscall(NR_PIDFD_OPEN, b->pid, 0);
-    return b->pidfd < 0 ? err_sys(e, ERR_SANDBOX, errno, "pidfd of the base") : 0;
+    b->door_fd = b->pidfd < 0 ? -1 : fcntl(b->pidfd, F_DUPFD_CLOEXEC, b->pidfd + 1);
+    return b->door_fd < 0 ? err_sys(e, ERR_SANDBOX, errno, "pidfd of the base") : 0;
 }
 
 void box_base_stop(struct box_base *b)
@@ -314,8 +316,9 @@ void box_base_stop(struct box_base *b)
         for (pid_t got = 0; got != b->pid && got >= 0;)
             got = waitpid(-1, NULL, 0);
         (void)close(b->pidfd);
+        (void)close(b->door_fd);
     }
-    b->pidfd = -1;
+    b->pidfd = b->door_fd = -1;
     box_link_close(&b->channel);
 }
 
@@ -515,6 +518,18 @@ static int init_word(struct box_init *out, struct box_msg *msg, bool *failed, st
     }
 }
 
+/* S1. Of a thousand sessions the keeper has ten thousand descriptors. To copy and close them, three times over, would take longer than all the
+ * rest, so it shares the table until it has one of its own without them; the keeper waits meanwhile (init_born). */
+static pid_t fork_first(const struct box_base *b, int channel)
+{
+    if (dup3(channel, b->door_fd, O_CLOEXEC) < 0)
+        return -1;
+    pid_t pid = (pid_t)syscall(SYS_clone, (unsigned long)CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
+    if (pid == 0 && syscall(NR_CLOSE_RANGE, b->door_fd + 1, ~0U, UNSHARE_FIRST) < 0)
+        _exit(1);
+    return pid;
+}
+
 static int init_born(struct box_init *out, pid_t first, const pid_t *second, struct err *e)
 {
     autofree struct box_msg *msg = xcalloc(1, sizeof *msg);
@@ -544,13 +559,15 @@ int box_init_start(struct box_init *out, const struct box_base *b, const struct 
     if (socket_pair(&out->channel.fd, &theirs, e) < 0)
         return -1;
     autoclose int channel = theirs;
-    const struct init_start s = { .base = b, .sizes = z, .channel = channel, .second = second };
-    pid_t first = fork();
+    const struct init_start s = { .base = b, .sizes = z, .channel = b->door_fd, .second = second };
+    pid_t first = fork_first(b, channel);
     if (first == 0)
         init_first(&s, enter, ud);
     if (first < 0)
         (void)err_sys(e, ERR_SANDBOX, errno, "fork");
-    if (first > 0 && init_born(out, first, second, e) == 0)
+    bool born = first > 0 && init_born(out, first, second, e) == 0;
+    (void)dup3(b->pidfd, b->door_fd, O_CLOEXEC); /* else the channel would not end with its init */
+    if (born)
         return 0;
     box_link_close(&out->channel);
     if (out->data_fd >= 0)

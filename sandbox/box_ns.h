@@ -14,6 +14,7 @@ enum { BOX_UID_RANGE = 65536 };
 struct box_base {
     pid_t pid; /* its init */
     int pidfd;
+    int door_fd;             /* a low number above pidfd's, for what a child of box_init_start() needs of ours */
     struct box_link channel; /* to it */
     bool root;               /* the keeper has a range of ids to give */
     uint32_t uid_base;
