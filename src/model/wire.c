@@ -162,6 +162,8 @@ static bool on_event(void *ud, const char *name, const char *data, size_t n)
     if (wire_blank(data))
         return true;
     if (!take_text(r, name, data, n) && !take_glued(r, name, data, n)) {
+        if (r->ended) /* what a proxy has to add is no part of it */
+            return true;
         wire_fail_words(r, "the stream holds what is no JSON: ");
         const size_t at = strlen(r->error.message);
         (void)snprintf(r->error.message + at, sizeof(r->error.message) - at, "%.*s",

@@ -9,7 +9,7 @@ from typing import Callable
 from fakes import KEY, Chat, Reply
 from service import Case, code, last_of, talk_of
 
-HI = Reply(text="Hello.")
+HI = Reply(text="Hello.", usage=(0, 0, 0))  # without usage: a long conversation is not taken for one that was cut
 
 
 def sse(*events: dict, end: str = "data: [DONE]\n\n") -> bytes:
@@ -24,13 +24,17 @@ def call(name: str | None, arguments: object, finish: str = "tool_calls", **more
     return Reply(body=sse(delta(tool_calls=[{"index": 0, "id": "c1", "type": "function", "function": {"name": name, "arguments": arguments}} | more]), delta(finish)))
 
 
+def said(text: str) -> Reply:
+    return Reply(text=text, usage=(0, 0, 0))
+
+
 def script_of(*replies: Reply) -> Callable[[dict], Reply]:
     """In order; the last one again and again. A word with tools forbidden is always given."""
     left = list(replies)
 
     def script(body: dict) -> Reply:
         if body.get("tool_choice") == "none":
-            return Reply(text="That is all I know.")
+            return said("That is all I know.")
         return left.pop(0) if len(left) > 1 else left[0]
 
     return script
@@ -111,6 +115,79 @@ class Adversity(Case):
         self.try_out("a call written out", 2, Reply(text='{"name":"run_python","arguments":{"code":"print(42)"}}'), Reply(text="It is 42."), answer="It is 42.")
         got = self.try_out("an answer that nobody asked to be packed", 3, Reply(body=packed, headers={"content-encoding": "gzip"}))
         self.assertNotIn("\x1f", got)
+        self.close_up()
+
+    def test_streams_written_in_odd_ways(self) -> None:
+        self.serve()
+        hello = sse(delta(content="Hel"), delta(content="lo."), delta("stop"))
+        chunk = json.dumps(delta(content="Hello."))
+        half = len(chunk) // 2
+        whole = {"id": "x", "object": "chat.completion", "choices": [{"message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}]}
+        another = {"message": {"role": "assistant", "content": "Another."}, "finish_reason": "stop"}
+        for what, body in {
+            "a mark of byte order": b"\xef\xbb\xbf" + hello,
+            "line ends of three kinds": hello.replace(b"\n\n", b"\r\n\r\n", 1).replace(b"\n\n", b"\r\r", 1),
+            "no blank behind the colon": hello.replace(b"data: ", b"data:"),
+            "fields that nobody knows": b"retry: 10\nid: 7\nfoo: bar\nevent: message\n" + hello,
+            "an event in two lines of data": f"data: {chunk[:half]}\ndata: {chunk[half:]}\n\n".encode() + sse(delta("stop")),
+            "a reason that nobody knows": sse(delta(content="Hello."), delta("because")),
+            "the probabilities of each word": sse({"choices": [{"index": 0, "delta": {"content": "Hello."}, "logprobs": {"content": [{"token": "Hello.", "logprob": -0.1}]}, "finish_reason": "stop"}]}),
+            "two choices at once": sse({"choices": [{"index": 1, "delta": {"content": "Another."}}, {"index": 0, "delta": {"content": "Hello."}}]}, delta("stop")),
+            "choices that are no list": sse({"choices": {}}, {"choices": None}, delta(content="Hello."), delta("stop")),
+            "a whole body in place of a stream": json.dumps(whole).encode(),
+            "a whole body with two answers": json.dumps(whole | {"choices": [whole["choices"][0], another]}).encode(),
+            "usage that is none": sse(delta(content="Hello."), delta("stop"), {"choices": [], "usage": {"prompt_tokens": -9e15, "completion_tokens": "many", "prompt_tokens_details": []}}),
+            "usage beyond all windows": sse(delta(content="Hello."), delta("stop"), {"choices": [], "usage": {"prompt_tokens": 9e15, "completion_tokens": 9e15, "prompt_tokens_details": {"cached_tokens": 9e15}}}),
+            "words behind the end": hello + b"data: {not json at all\n\n",
+        }.items():
+            self.try_out(what, 1, Reply(body=body), answer="Hello.")
+        self.try_out("a stream that is called a page", 1, Reply(body=hello, headers={"content-type": "text/html"}), answer="Hello.")
+        self.try_out("words and a call in one", 2, Reply(text="Let me see.", calls=[code("print(42)")]), Reply(text="It is 42."), answer="It is 42.")
+        self.try_out("a refusal in its own member", 1, Reply(body=sse(delta(refusal="I cannot help with that."), delta("stop"))), answer="I cannot help with that.")
+        self.try_out("a filter's end", 1, Reply(body=sse(delta("content_filter"))))
+        self.try_out("thoughts only", 3, Reply(body=sse(delta(reasoning_content="Hm."), delta("stop"))), answer="That is all I know.", last=True)
+        self.try_out("thoughts, then well", 2, Reply(body=sse(delta(reasoning_content="Hm."), delta("stop"))), HI, answer="Hello.")
+        self.try_out("the end and nothing before it", 3, Reply(body=sse()))
+        self.close_up()
+
+    def test_arguments_of_every_kind(self) -> None:
+        self.serve()
+        done = "That is all I know."
+        for what, args in {"a list": '["print(1)"]', "a number": "42", "null": "null", "another member": '{"url":"http://127.0.0.1/"}', "two objects": '{"code":"print(1)"}{"code":"print(2)"}'}.items():
+            self.try_out(what, 3, call("run_python", args), answer=done, last=True)
+        for what, args in {"a list that is no JSON for its depth": "[" * 3000 + "]" * 3000, "lines of code": '{"code":["print(1)"]}'}.items():
+            self.try_out(what, 4, call("run_python", args), answer=done, last=True)  # read as a program, three times the same
+        self.try_out("text within text", 2, call("run_python", json.dumps(json.dumps({"code": "print(42)"}))), said("It is 42."), answer="It is 42.")
+        self.try_out("an object", 2, call("run_python", {"code": "print(42)"}), said("It is 42."), answer="It is 42.")
+        self.try_out("a name of another tool", 2, call("list_files", '{"code":"print(42)"}'), said("There are none."), answer="There are none.")
+        self.try_out("cells that there are not", 2, call("read_more", '{"cell":-1,"offset":9e18}'), said("There are none."), answer="There are none.")
+        self.try_out("an hour that there is not", 2, call("current_time", '{"utc_offset_minutes":"later"}'), said("It is late."), answer="It is late.")
+        self.close_up()
+
+    def test_refusals_in_many_words(self) -> None:
+        self.serve()
+        elsewhere = self.fake("chat", script_of(HI))
+
+        def no(http: int, message: str, headers: dict[str, str] | None = None, **more: object) -> Reply:
+            return Reply(status=http, error={"error": {"message": message} | more}, headers=headers or {})
+
+        gone = ((401, "Incorrect API key provided"), (403, "Country not supported"), (404, "The model `m` does not exist"), (410, "The model m has been retired"), (400, "m is not a valid model ID"),
+                (402, "Insufficient Balance"), (403, "quota", "insufficient_user_quota"), (429, "You exceeded your current quota", "insufficient_quota"), (429, "您的账户余额不足，请充值", "1113"))
+        for status, message, *coded in gone:
+            self.try_out(message, 1, no(status, message, code=coded[0] if coded else None), answer=None)
+        self.try_out("a wall of a web server", 1, Reply(status=403, body=b"<html><head><title>Attention Required!</title></head></html>", headers={"content-type": "text/html"}))
+        self.try_out("another host", 1, Reply(status=307, body=b"", headers={"location": elsewhere.url + "/chat/completions"}))
+        self.assertEqual(elsewhere.requests, [])
+        for wait in ({"retry-after": "Mon, 01 Jan 2024 00:00:00 GMT", "retry-after-ms": "10"}, {"retry-after-ms": "10.5"}, {"retry-after": "0.01"}):
+            self.try_out(f"too many requests, {wait}", 2, no(429, "Rate limit reached", wait), HI, answer="Hello.")
+        self.try_out("too many requests, in words", 2, no(429, "Rate limit reached. Please try again in 20ms."), HI, answer="Hello.")
+        self.try_out("a minute's quota", 2, no(429, "You exceeded your current quota, please check your plan. Please retry in 0.02s.", code=429, status="RESOURCE_EXHAUSTED"), HI, answer="Hello.")
+        self.try_out("a try that is of no use", 1, no(500, "no", {"x-should-retry": "false"}))
+        self.try_out("a failed server, then well", 2, Reply(status=502, body=b"<html>Bad Gateway</html>"), HI, answer="Hello.")
+        self.try_out("a body that is said to be longer", 2, Reply(body=b"data: ", headers={"content-length": "900"}, cut_after=6), HI, answer="Hello.")
+        self.try_out("headers without end", 2, Reply(text="x", headers={"x-huge": "y" * 400000}), HI, answer="Hello.")
+        for message in ("输入长度超过限制", "Range of input length should be [1, 30720]", "Die Eingabe ist zu lang", "Request too large for m on tokens per min (TPM): Limit 30000, Requested 31000"):
+            self.try_out(message, 3, no(429 if "TPM" in message else 400, message), HI, answer="Hello.")  # one of them for notes
         self.close_up()
 
     def test_a_call_of_half_a_megabyte_is_run(self) -> None:
