@@ -65,6 +65,8 @@ struct cell {
 void cell_init(struct cell *c);
 /* How a note begins that says what could not be kept, and why: the person is told these, too. */
 #define CELL_NOT_KEPT "not kept: "
+/* And how one begins that names a file with cells that a spreadsheet runs: "formulas: out/x.csv: 3 cells ...". */
+#define CELL_FORMULAS "formulas: "
 /* Adds a note, scrubbed and cut; text need not be anything. */
 void cell_add_note(struct cell *c, const char *text);
 void cell_clear(struct cell *c);

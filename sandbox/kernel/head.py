@@ -22,6 +22,7 @@ from .cell import Cell, current
 from .copies import Copies
 from .figures import figures
 from .folder import Folder
+from .formulas import Formulas
 from .gallery import Gallery
 from .gate import Gate, close_signals, open_signals
 from .mend import Mender
@@ -45,6 +46,7 @@ class Head:
         self._shell = shell()
         self._shell.after_code = self._mend
         self._gallery = figures.gallery = Gallery(data_dir)
+        self._formulas = Formulas(data_dir)
         self._folder = Folder(data_dir)
         self._copies = Copies(channel, self._streams, self._shell.user_ns, self._folder)
         self._poll = select.poll()
@@ -130,6 +132,7 @@ class Head:
         figures.forget()
         error = drawing_error if error is None else error
         self._guarded(self._gallery.deliver)
+        self._guarded(self._formulas.look)
         described = None if error is None else self._describe(error, cell)
         self._mend()
         self._streams.flush()

@@ -58,6 +58,7 @@ enum word {
     WORD_EXPORTED,    /* a: the session's id */
     WORD_EXPORT_BIG,  /* a: limit, b: the session's id */
     WORD_NOT_KEPT,    /* a: names, each with the reason */
+    WORD_FORMULAS,    /* a: names of files */
     WORD_FILE_STORE,  /* a: name */
     WORD_FILE_GOT,    /* a: names */
     WORD_FILE_LATE,   /* a: names; a question was asked before */

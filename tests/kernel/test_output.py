@@ -38,6 +38,24 @@ class Output(KernelTest):
         self.assertIn("e\n", reply.stderr)
         self.assertIn("careful", reply.stderr)
 
+    def test_files_with_cells_that_a_spreadsheet_runs_are_named_once_and_left_as_they_are(self):
+        write = "import pandas as pd\ndf = pd.DataFrame({'a': ['=1+1', '-5', '@x', 'plain, =x', '+cmd', -3], 'b': range(6)})\n"
+        cases = {
+            "df.to_csv('out/x.csv', index=False)": "out/x.csv: 3 cells",
+            "df.to_csv('out/y.csv', index=False, sep=';')": "out/y.csv: 3 cells",
+            "df.to_excel('out/x.xlsx', index=False)": "out/x.xlsx: 1 cell",
+            "df[['b']].to_csv('out/b.csv')": None,
+            "open('out/z.csv', 'wb').write(bytes(range(256)) * 9) and None": None,
+            "open('out/no.xlsx', 'wb').write(b'PK broken') and None": None,
+        }
+        for code, words in cases.items():
+            with self.subTest(code):
+                notes = [n for n in self.ok(write + code)["notes"] if n.startswith("formulas: ")]
+                self.assertEqual(bool(notes), words is not None, notes)
+                self.assertIn(words or "", notes[0] if notes else "")
+        self.assertEqual(self.ok("open('out/x.csv').read().count(\"'=\")").text, "0")
+        self.assertEqual([n for n in self.ok("1")["notes"] if n.startswith("formulas: ")], [])
+
     def test_text_that_is_no_text_is_printed_escaped(self):
         self.assertEqual(self.ok(r"print('\udce9 \ud800')").stdout, "\\udce9 \\ud800\n")
         self.assertEqual(self.ok(r"'\udce9'").text, r"'\udce9'")

@@ -250,20 +250,41 @@ static void add_not_kept(struct str *out, const struct cell *c, size_t *n)
     }
 }
 
+/* Files with cells that a spreadsheet would run: whoever opens one should know. Their data are as the program wrote them. */
+static void add_formulas(struct str *out, const struct cell *c, size_t *n)
+{
+    for (size_t i = 0; i < c->note_n; i++) {
+        if (strncmp(c->notes[i], CELL_FORMULAS, strlen(CELL_FORMULAS)) != 0 || ++*n > NOT_KEPT_MAX)
+            continue;
+        autofree char *name = xstrdup(c->notes[i] + strlen(CELL_FORMULAS));
+        char *end = strrchr(name, ':');
+        if (end)
+            *end = '\0';
+        for (char *at = name; *at; at++)
+            if (*at == '`' || *at == '\n')
+                *at = '\'';
+        str_printf(out, "%s`%s`", out->len ? ", " : "", strncmp(name, "out/", 4) == 0 ? name + 4 : name);
+    }
+}
+
 static char *answer_text(struct session *s, const struct turn_result *r, const struct agent_outcome *o,
                          const char *language)
 {
-    AUTO(str_clear) struct str list = STR_INIT(NOT_KEPT_BYTES);
-    size_t n = 0;
-    for (size_t i = 0; i < o->cell_n; i++)
+    AUTO(str_clear) struct str list = STR_INIT(NOT_KEPT_BYTES), files = STR_INIT(NOT_KEPT_BYTES);
+    size_t n = 0, formula_n = 0;
+    for (size_t i = 0; i < o->cell_n; i++) {
         add_not_kept(&list, &o->cells[i].cell, &n);
+        add_formulas(&files, &o->cells[i].cell, &formula_n);
+    }
     autofree char *more = r->left_behind ? words_n(WORD_MORE_FILES, language, (int64_t)r->left_behind, 0) : NULL;
     autofree char *lost = n ? words(WORD_NOT_KEPT, language, str_peek(&list), NULL) : NULL;
     autofree char *thawed = s->turn->silent ? NULL : session_thawed_words(s, language);
     if (thawed)
         session_thawed_told(s);
-    return xasprintf("%s%s%s%s%s%s%s", o->answer, more ? "\n\n" : "", more ? more : "", lost ? "\n\n" : "",
-                     lost ? lost : "", thawed ? "\n\n" : "", thawed ? thawed : "");
+    autofree char *runs = formula_n ? words(WORD_FORMULAS, language, str_peek(&files), NULL) : NULL;
+    return xasprintf("%s%s%s%s%s%s%s%s%s", o->answer, more ? "\n\n" : "", more ? more : "", lost ? "\n\n" : "",
+                     lost ? lost : "", runs ? "\n\n" : "", runs ? runs : "", thawed ? "\n\n" : "",
+                     thawed ? thawed : "");
 }
 
 void turn_result_fill(struct turn_result *r, struct session *s, struct agent_outcome *o)
