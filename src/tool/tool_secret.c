@@ -2,6 +2,7 @@
 #include "tool_secret.h"
 #include <ctype.h>
 #include <string.h>
+#include "digest.h"
 #include "str.h"
 
 enum {
@@ -51,17 +52,12 @@ static void add_escaped(struct tool_secret *s, const char *secret, const char *e
     add_form(s, str_peek(&out), out.len, true);
 }
 
+/* All but the end, which hangs on what follows it. */
 static void add_base64(struct tool_secret *s, const char *secret)
 {
-    AUTO(str_clear) struct str out = STR_INIT(FORM_BYTES);
-    uint32_t bits = 0;
-    int have = 0;
-    for (const char *p = secret; *p; p++) {
-        bits = bits << 8 | (unsigned char)*p;
-        for (have += 8; have >= 6; have -= 6)
-            str_putc(&out, alphabet[bits >> (have - 6) & 63]);
-    }
-    add_form(s, str_peek(&out), out.len, true); /* all but the last letter, which hangs on what follows it */
+    autofree char *text = base64_encode(secret, strlen(secret));
+    add_form(s, text, strlen(secret) * 8 / 6, true);
+    explicit_bzero(text, strlen(text));
 }
 
 /* What a key of base64 holds, when that is text. */
