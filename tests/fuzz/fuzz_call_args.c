@@ -31,6 +31,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_code(kind, code);
     must(kind != CALL_NONE && kind != CALL_UNKNOWN);
     check_code(call_from_text(text, &said), said);
+    autofree char *bare = call_bare_program(text);
+    must(!bare || strncmp(bare, "import ", 7) == 0 || strncmp(bare, "from ", 5) == 0);
     own = call_fenced_code(text);
     must(!own || strstr(text, "```"));
     /* the same call, cut: the beginning of an object that was not closed */

@@ -1,6 +1,7 @@
 """The program itself, agent and box included, against the same strict servers. SANDBOOK names another program."""
 import json
 import re
+import sqlite3
 import subprocess
 
 from fakes import DIALECTS, KEY, Chat, Fake, Reply, need
@@ -141,6 +142,19 @@ class Service(Case):
         self.assertEqual((len(first.requests), len(second.requests), second.faults), (2, 1, []))
         self.assertNotIn("secret thought", talk_of(second.requests[0]))
         self.assertIn("model_fallback", self.log)
+
+    def test_what_each_model_cost_stands_under_its_own_name(self) -> None:
+        left = [Reply(calls=[code("print(6*7)")], usage=(1000, 0, 100)), Reply(status=402, error={"error": {"message": "Insufficient credits"}})]
+        first = self.fake("chat", lambda body: left.pop(0))
+        second = self.fake("anthropic", lambda body: Reply(text="It is 42.", usage=(2000, 0, 10)))
+        other = [w for k, v in {"dialect": "anthropic", "url": second.url, "name": "m", "key_file": str(self.key_file), "price_in": "3"}.items() for w in ("--set", f"model.spare.{k}={v}")]
+        p = self.start(first, *other, "--set", "agent.fallback=spare", "--set", "model.house.price_in=1")
+        self.assertIn("Answered by the model `spare`", self.say(p, "1", "Six times seven?") or "")
+        rows = sqlite3.connect(self.folder / "data/sandbook.db").execute("SELECT model, tokens_in, tokens_out, cost FROM usage ORDER BY rowid").fetchall()
+        self.assertEqual(rows, [("house", 1000, 100, 1000), ("spare", 2000, 10, 6000)])
+        assert p.stdin
+        p.stdin.close()
+        self.assertEqual(p.wait(60), 0)
 
     def test_budgets_end_a_turn_and_a_day_in_words(self) -> None:
         fake = self.fake("anthropic", lambda body: Reply(text="Hello.", usage=(1000, 0, 500)))

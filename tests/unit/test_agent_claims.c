@@ -421,6 +421,20 @@ static void a_mean_in_place_of_a_count_is_sent_back_and_marked_when_it_stays(voi
     scene_close(&s);
 }
 
+static void a_program_that_nobody_fenced_is_run_unless_one_was_asked_for(void **state)
+{
+    struct scene s;
+    (void)state;
+    play_with_file(&s, "how many women survived?",
+                   SAY("import pandas as pd\\nprint(233)\\n# it is 150") SAY("233 women survived."), PRINTS("233"));
+    assert_ended(&s, AGENT_ANSWERED, 1, 2);
+    assert_string_equal(sandbox_fake_asked(0), "cell import pandas as pd\nprint(233)\n# it is 150");
+    scene_close(&s);
+    play_with_file(&s, "show me a script that imports pandas", SAY("import pandas as pd\\nprint(pd)"), "");
+    assert_ended(&s, AGENT_ANSWERED, 0, 1);
+    scene_close(&s);
+}
+
 static void what_is_only_promised_is_sent_back(void **state)
 {
     struct scene s;
@@ -512,6 +526,7 @@ int main(void)
         cmocka_unit_test(a_program_in_another_language_is_sent_back),
         cmocka_unit_test(how_many_wants_a_whole_number),
         cmocka_unit_test(a_mean_in_place_of_a_count_is_sent_back_and_marked_when_it_stays),
+        cmocka_unit_test(a_program_that_nobody_fenced_is_run_unless_one_was_asked_for),
         cmocka_unit_test(what_is_only_promised_is_sent_back),
         cmocka_unit_test(a_day_that_only_the_profile_shows_is_no_result),
         cmocka_unit_test(replies_that_need_no_program_are_left_alone),

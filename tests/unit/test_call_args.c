@@ -131,6 +131,34 @@ static void a_call_written_as_text_is_a_call(void **state)
     }
 }
 
+static void a_program_without_a_fence_is_one_only_when_it_is_all(void **state)
+{
+    static const struct {
+        const char *text;
+        bool program;
+    } cases[] = {
+        { "import pandas as pd\n\ndf = pd.read_csv('t.csv')\n\n# The number is 150.\n", true },
+        { "from math import pi\nprint(pi)", true },
+        { "import pandas as pd\ndf = pd.read_csv('t.csv')\nfor d in df['day']:\n    print(d)\ndf['x'] += 1\na, b = 1, 2\ndf",
+          true },
+        { "import pandas as pd\ntry:\n    x = 1\nexcept ValueError:\n    pass\nresult = f(\n    1,\n)\n", true },
+        { "import pandas as pd\ndf = pd.read_csv('t.csv')\nThe mean is 5.", false },
+        { "Import the file first.\nThen run it.", false },
+        { "import duties rose in 2009.\nThey fell in 2010 (a little).", false },
+        { "import pandas as pd", false },
+        { "Here it is:\nimport pandas as pd\nprint(1)", false },
+        { "```python\nimport pandas\nprint(1)\n```", false },
+        { "print(1)\nprint(2)", false },
+        { "", false },
+    };
+    (void)state;
+    for (size_t i = 0; i < countof(cases); i++) {
+        autofree char *code = call_bare_program(cases[i].text);
+        if (!code != !cases[i].program)
+            fail_msg("%s: %s", cases[i].text, code ? "a program" : "none");
+    }
+}
+
 static void a_persons_block_is_a_program_only_when_it_is_all(void **state)
 {
     static const struct {
@@ -172,6 +200,7 @@ int main(void)
         cmocka_unit_test(a_cut_call_is_never_mended),
         cmocka_unit_test(what_holds_no_program_is_malformed),
         cmocka_unit_test(a_call_written_as_text_is_a_call),
+        cmocka_unit_test(a_program_without_a_fence_is_one_only_when_it_is_all),
         cmocka_unit_test(a_persons_block_is_a_program_only_when_it_is_all),
         cmocka_unit_test(what_is_written_is_read_back),
     };

@@ -156,12 +156,31 @@ static void plan_text(struct model_msg *m)
     replace(&m->raw, NULL);
 }
 
+/* Small models leave the fence out as well. Where a program was asked for, it is the answer. */
+static void plan_program(const struct agent *a, struct model_msg *m)
+{
+    static const char *const asked[] = { "code",   "program", "script", "function", "snippet",
+                                         "python", "代码",    "程序",   "脚本" };
+    for (size_t i = 0; i < countof(asked); i++)
+        if (!a->in.request || strcasestr(a->in.request, asked[i]))
+            return;
+    autofree char *code = m->text && json_len(a->in.files) ? call_bare_program(m->text) : NULL;
+    if (!code)
+        return;
+    autofree char *args = call_args_write(code);
+    transcript_add_call(m, "", CALL_TOOL, args);
+    replace(&m->text, xstrdup(""));
+    replace(&m->raw, NULL);
+}
+
 void agent_plan(struct agent *a, struct model_answer *answer)
 {
     struct model_msg *m = &answer->msg;
     agent_plan_clear(a);
     if (m->call_n == 0)
         plan_text(m);
+    if (m->call_n == 0 && answer->stop == MODEL_STOP_END)
+        plan_program(a, m);
     if (m->call_n == 0)
         return;
     for (size_t i = 0; i < m->call_n; i++)

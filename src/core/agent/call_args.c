@@ -282,6 +282,62 @@ enum call_kind call_from_text(const char *text, char **code)
     return read_written_call(s, code);
 }
 
+/* ---- a program without a fence ---- */
+
+static bool begins_with_word(const char *at, size_t n, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const size_t k = strlen(words[i]);
+        if (n >= k && memcmp(at, words[i], k) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_import(const char *at, size_t n)
+{
+    static const char *const words[] = { "import " };
+    return begins_with_word(at, n, words, countof(words)) ||
+           (n > 5 && memcmp(at, "from ", 5) == 0 && memmem(at, n, " import ", 8));
+}
+
+/* Prose has blanks and ends in a point; code has signs that prose has not where they stand here. */
+static bool is_code_line(const char *at, size_t n)
+{
+    static const char *const words[] = {
+        "#",     "@",      "for ",     "if ",    "elif ", "else:",   "while ",  "def ", "class ", "try:", "except",
+        "with ", "return", "finally:", "print(", "del ",  "assert ", "global ", "pass", ")",      "]",    "}"
+    };
+    while (n && isspace((unsigned char)at[n - 1]))
+        n--;
+    if (n == 0 || *at == ' ' || *at == '\t' || is_import(at, n) || begins_with_word(at, n, words, countof(words)))
+        return true;
+    const size_t name = strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.");
+    size_t sign = name;
+    while (sign < n && at[sign] == ' ')
+        sign++;
+    if (name == 0 || name >= n)
+        return name > 0 && name == n && !memchr(at, '.', n); /* a name by itself: its value is shown */
+    return at[name] == '(' || at[name] == '[' || at[sign] == '=' || (at[sign] == ',' && memchr(at, '=', n)) ||
+           (sign + 1 < n && at[sign + 1] == '=');
+}
+
+char *call_bare_program(const char *text)
+{
+    const struct slice s = trimmed(text, strlen(text));
+    size_t lines = 0;
+    if (s.n > ARGS_MAX || !is_import(s.at, s.n < 200 ? s.n : 200))
+        return NULL;
+    for (size_t at = 0; at < s.n; lines++) {
+        const char *end = memchr(s.at + at, '\n', s.n - at);
+        const size_t n = end ? (size_t)(end - s.at) - at : s.n - at;
+        if (!is_code_line(s.at + at, n))
+            return NULL;
+        at += n + 1;
+    }
+    return lines > 1 ? xstrndup(s.at, s.n) : NULL;
+}
+
 /* ---- a person's own program ---- */
 
 char *call_fenced_code(const char *text)

@@ -22,6 +22,9 @@ enum call_kind {
 enum call_kind call_args_read(const char *name, const char *args, char **code);
 /* A whole message that is nothing but one call written out: {"name","arguments"} or <tool_call>...</tool_call>. */
 enum call_kind call_from_text(const char *text, char **code);
+/* A whole message that is nothing but a Python program which nobody fenced: it begins with an import, and every line of it is code or a
+ * comment. A copy, or NULL; caller frees. */
+char *call_bare_program(const char *text);
 /* What a person sent when it is nothing but ```python blocks: their content, joined; else NULL. Caller frees. */
 char *call_fenced_code(const char *text);
 /* The arguments object for a program, as history keeps it; caller frees. */
