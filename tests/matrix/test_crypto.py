@@ -3,7 +3,7 @@ import sqlite3
 import time
 import unittest
 
-from bot import Bot
+from bot import Bot, longer
 from encrypted import API, Encrypted
 from jspeer import JsPerson
 from synapse import Refused
@@ -46,6 +46,21 @@ class Rotation(Encrypted):
         bot.command("rotate", room)
         self.assertTrue(ask("asked for"))
         self.assert_all_readable(ann)
+
+
+@longer
+class Dehydrated(Encrypted):
+    extra = "experimental_features: {msc3814_enabled: true}\n"
+
+    def test_a_device_that_only_lies_at_the_server_gets_keys_too(self) -> None:
+        bot, proxy = self.proxied({"text": "hello"})
+        ann = self.js(identity=False)
+        ann.do("identity", words="correct horse battery staple")
+        ann.do("dehydrate")
+        room = self.room(ann, bot, direct=True)
+        self.ask(ann, bot, room, "hi")
+        told = {device for c in proxy.seen("PUT .*/sendToDevice/m.room.encrypted") for device in c.json["messages"].get(ann.user, {})}
+        self.assertEqual((len(told), ann.device in told), (2, True))
 
 
 class Identity(Encrypted):

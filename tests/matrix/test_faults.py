@@ -198,7 +198,7 @@ class Faults(Encrypted):
         asked = self.ann.say(room, "who is here?", self.the_bot.user)
         since = len(self.proxy.calls)
         self.the_bot.start()
-        self.logged("matrix_gap")
+        self.the_bot.logged("matrix_gap")
         self.assertNotEqual(self.answer(self.ann, self.the_bot, asked)["wire"]["session_id"], before)
         self.lives(room)
         told = {user for c in self.proxy.seen("PUT .*/sendToDevice/m.room.encrypted", since) for user in c.json["messages"]}

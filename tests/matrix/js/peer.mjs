@@ -104,6 +104,7 @@ class Person {
     }
     await this.crypto.bootstrapCrossSigning({ authUploadDeviceSigningKeys: this.signIn, setupNewCrossSigning: !!o.again });
   }
+  async dehydrate() { await this.crypto.startDehydration({ createNewKey: true }); } // a device at the server, for keys that come while all others are away
   async strict(o) {
     this.crypto.setDeviceIsolationMode(new api.OnlySignedDevicesIsolationMode());
     if (o.room) await this.crypto.forceDiscardSession(o.room);
