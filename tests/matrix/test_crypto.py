@@ -6,6 +6,7 @@ import unittest
 from bot import Bot, longer
 from encrypted import API, Encrypted
 from jspeer import JsPerson
+from proxy import Proxy
 from synapse import Refused
 
 
@@ -96,6 +97,36 @@ class Identity(Encrypted):
         self.assertEqual(list(self.signed(other).values()), [True, True])
         ann.do("strict", room=room)
         self.ask(ann, other, room, "are you signed?")
+
+    def test_S07_E18_a_new_device_that_reads_the_past_in_the_backup_answers_nothing_twice(self) -> None:
+        bot = self.ready_bot({"text": "hello"})
+        ann = self.js()
+        room = self.room(ann, bot, direct=True)
+        bot.logged("crypto_backup_on")
+        asked = ann.say(room, "hi")
+        self.answer(ann, bot, asked)
+        bot.until(lambda: bot.has("GET", f"{API}/user/{bot.user}/account_data/org.sandbook.caught_up"))
+        bot.until(lambda: bot.account.call("GET", f"{API}/room_keys/version")["count"] >= 2)
+        words = bot.command("recovery")["recovery_key"]
+        bot.stop()
+        missed = ann.say(room, "are you there?")  # its key is for the old device, and in no backup
+        proxy = Proxy(self.server.port)
+        self.addCleanup(proxy.close)
+        other = Bot(self.server, [{"text": "from a new device"}] * 5, account=bot.account, url=proxy.url)
+        self.addCleanup(other.close)
+        key = other.folder / "recovery"
+        key.write_text(words + "\n")
+        key.chmod(0o600)
+        other.conf.write_text(other.conf.read_text() + f"recovery_key_file = {key}\n")
+        other.start()
+        other.logged("crypto_backup_on")
+        ann.do("discard", room=room)
+        self.ask(ann, other, room, "and now?")
+        proxy.until(lambda: any(c.status == 200 for c in proxy.seen("GET .*/room_keys/keys/")))
+        self.ask(ann, other, room, "still?")
+        answered = [e["content"]["org.sandbook.re"] for e in ann.events if e.get("sender") == bot.user and e["content"].get("msgtype") == "m.text"]
+        self.assertEqual(answered.count(asked), 1)
+        self.assertTrue(missed)
 
     def test_E18_an_identity_made_elsewhere_is_left_alone_without_its_key(self) -> None:
         account = self.server.register("bot")

@@ -58,7 +58,7 @@ class Victim:
     def on_key(self) -> None:
         self.on("GET .*/sync$", True, lambda call, data: b'"to_device"' in data and b"m.olm.v1" in data)
 
-    def dies(self, seconds: float = 40) -> None:
+    def dies(self, seconds: float = 120) -> None:
         self.bot.process.wait(seconds)
         self.deaths += 1
         self.killer.unlink(missing_ok=True)

@@ -296,14 +296,21 @@ int crypto_room_member(struct crypto *c, const char *room, const char *user, boo
     return crypto_leave(c, &b, e);
 }
 
+/* Of all rooms, maybe: those that are not in memory stay outside. */
 int room_members_stale(struct crypto *c, const char *id, struct err *e)
 {
-    struct room *r = NULL;
-    if (room_get(c, id, &r, e) < 0)
+    struct room *r = map_get(&c->rooms, id);
+    autojson struct json *row = NULL;
+    if (r) {
+        r->members_known = false;
+        return room_save(c, r, e);
+    }
+    if (kept_get(c, "e2ee_room", id, &row, e) < 0)
         return -1;
-    const bool known = r->members_known;
-    r->members_known = false;
-    return known ? room_save(c, r, e) : 0;
+    if (!row)
+        return 0;
+    json_set_bool(row, "members", false);
+    return kept_put(c, "e2ee_room", id, row, e);
 }
 
 int crypto_room_gap(struct crypto *c, const char *room, struct err *e)
