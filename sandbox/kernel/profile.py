@@ -17,6 +17,7 @@ from .sniff import sniff_kind
 from .sniff_text import Encoding, sniff_bom, sniff_encoding
 
 _HTML = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)?<(?:!doctype html|html|head|body|table)\b", re.I | re.S)
+_LINE_END = re.compile(r"[\r\n]")
 _BETWEEN = re.compile(r"[,;\t|]")
 WIDTH_MAX = 50_000  # fields of a line beyond which it is one long list and no row
 WIDE_SAMPLE = 1 << 20
@@ -98,6 +99,9 @@ def _fill_table(profile: Profile, text: Text, facts: Facts) -> None:
     widest = max((len(_BETWEEN.findall(line)) for line in text.sample[:WIDE_SAMPLE].splitlines()), default=0)
     if widest > WIDTH_MAX:
         profile.warn("not_a_table", f"a line of over {WIDTH_MAX:,} fields: more columns than can be worked with")
+        return
+    if not text.complete and not _LINE_END.search(text.sample):
+        profile.warn("not_a_table", f"a line of over {len(text.sample) >> 20} MiB: no rows that could be read one by one")
         return
     if not sniff_text(text, profile.fields["name"]):
         return

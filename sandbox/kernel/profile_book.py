@@ -26,8 +26,11 @@ CELLS_MAX = 1_200_000  # of one sheet; a larger one is looked at from above only
 ROWS_LOOKED = 2000
 MERGED_MAX = 20_000  # merged cells of a sheet that are looked at
 XML_MAX = 64 << 20
+REACH_CHUNK = 4 << 20
 REACH_MAX = 100_000_000  # cells of a grid that a reader may be asked to lay out
 _REACH = re.compile(rb'<dimension ref="(?:[A-Z]{1,3}\d+:)?([A-Z]{1,3})(\d{1,7})"')
+_COLUMNS = re.compile(rb' r="([A-Z]{2,3})\d')
+_ROWS = re.compile(rb' r="(\d{4,7})"')
 _UNCACHED = re.compile(rb"<f\b[^>]*(?:/>|>[^<]*</f>)\s*(?:<v\s*/>|<v></v>|</c>)")
 
 
@@ -324,12 +327,25 @@ def _far_out(path: str) -> dict[str, str]:
         with zipfile.ZipFile(path) as archive:
             for name, part in _parts(archive):
                 with archive.open(part) as xml:
-                    reach = _REACH.search(xml.read(4096))
-                if reach and _column(reach[1]) * int(reach[2]) > REACH_MAX:
-                    found[name] = (reach[1] + reach[2]).decode()
+                    width, height = _reach(xml)
+                if width * height > REACH_MAX:
+                    found[name] = f"{_letters(width - 1)}{height}"
     except (zipfile.BadZipFile, KeyError, ElementTree.ParseError, OSError):
         return {}
     return found
+
+
+def _reach(xml: Any) -> tuple[int, int]:
+    """The last column and row, by what a sheet says of itself and by where its cells are: either may lie."""
+    width, height, left, tail = 1, 1, XML_MAX, b""
+    while left > 0 and (chunk := xml.read(REACH_CHUNK)):
+        if left == XML_MAX and (said := _REACH.search(chunk)):
+            width, height = _column(said[1]), int(said[2])
+        text, left = tail + chunk, left - len(chunk)
+        width = max(width, *map(_column, {*_COLUMNS.findall(text)}), 1)
+        height = max(height, *map(int, {*_ROWS.findall(text)}), 1)
+        tail = text[-16:]
+    return width, height
 
 
 def _column(letters: bytes) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from .profile_table import finish_frame, plain_names
 from .tables_load import Load
 
 JSON_MAX = 32 << 20  # a larger document is not parsed as a whole
+COUNT_S = 5.0  # for the rows of one table or view
+ENDLESS_MAX = 2  # of those that can't be counted, before all others are left out, too
 FRAME_MAX = 64 << 20  # file bytes up to which columnar files are read in full
 
 
@@ -76,9 +79,11 @@ def profile_sqlite(profile: Profile, path: str) -> None:
     """Tables and views; `load` reads the largest table."""
     connection = sqlite3.connect(f"file:{_quoted_uri(path)}?mode=ro", uri=True)
     try:
-        tables = _tables(connection)
+        tables, endless = _tables(connection)
     finally:
         connection.close()
+    if endless:
+        profile.warn("truncated", f"left out, for counting their rows takes too long: {', '.join(map(repr, endless))}")
     for table in tables:
         table["load"] = _sql_load(table["name"]).expr(profile.fields["path"])
     profile.set(sheets=tables)
@@ -103,12 +108,28 @@ def _sql_load(table: str, limit: str = "") -> Load:
     return Load(f"pd.read_sql({query!r}, __import__('sqlite3').connect(", {}, "))")
 
 
-def _tables(connection: sqlite3.Connection) -> list[dict[str, Any]]:
-    """The `sheets` entries of a database."""
+def _count(connection: sqlite3.Connection, name: str) -> int | None:
+    """Rows of a table or view; None when that takes too long, as it does for a view that makes rows without end."""
+    until = time.monotonic() + COUNT_S
+    connection.set_progress_handler(lambda: time.monotonic() > until, 100_000)
+    try:
+        return connection.execute(f"SELECT count(*) FROM {_identifier(name)}").fetchone()[0]
+    except sqlite3.OperationalError:
+        return None
+    finally:
+        connection.set_progress_handler(None, 0)
+
+
+def _tables(connection: sqlite3.Connection) -> tuple[list[dict[str, Any]], list[str]]:
+    """The `sheets` entries of a database, and the names of what can't be counted."""
     query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' LIMIT 200"
-    tables = []
+    tables: list[dict[str, Any]] = []
+    endless: list[str] = []
     for (name,) in connection.execute(query).fetchall():
-        rows = connection.execute(f"SELECT count(*) FROM {_identifier(name)}").fetchone()[0]
+        rows = _count(connection, name) if len(endless) < ENDLESS_MAX else None
+        if rows is None:
+            endless.append(name)
+            continue
         names = [row[1] for row in connection.execute(f"PRAGMA table_info({_identifier(name)})")]
         tables.append(
             {
@@ -121,7 +142,7 @@ def _tables(connection: sqlite3.Connection) -> list[dict[str, Any]]:
                 "convert": {},
             }
         )
-    return tables
+    return tables, endless
 
 
 def profile_json(profile: Profile, path: str, encoding: str, data: Any) -> None:

@@ -7,6 +7,7 @@ with a name that says little get the same words as aliases, so that "by sex" fin
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 
 from .sniff_date import sniff_dates
@@ -61,11 +62,12 @@ def _text_kind(cells: list[str]) -> str:
 
 def invented_names(columns: list[list[str]]) -> list[str]:
     """Names for columns without any, from their values; equal ones are numbered: number, number2."""
-    kinds = [content_kind(column) for column in columns]
+    seen: Counter[str] = Counter()
     names: list[str] = []
-    for kind in kinds:
-        count = sum(1 for earlier in kinds[: len(names)] if earlier == kind)
-        names.append(kind if not count else f"{kind}{count + 1}")
+    for column in columns:
+        kind = content_kind(column)
+        seen[kind] += 1
+        names.append(kind if seen[kind] == 1 else f"{kind}{seen[kind]}")
     return names
 
 

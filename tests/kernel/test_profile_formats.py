@@ -14,6 +14,8 @@ import openpyxl
 import pandas as pd
 from test_profile_tools import ProfileTest, profile_file
 
+from kernel import profile_data
+
 FRAME = pd.DataFrame(
     {
         "date": pd.date_range("2024-01-01", periods=4),
@@ -140,6 +142,19 @@ class Typed(ProfileTest):
             [(sheet["name"], sheet["rows"]) for sheet in profile["sheets"]], [('big "one"', 4), ("small", 1)]
         )
         self.assertEqual((profile["kind"], self.rows(profile)), ("sqlite", CELLS))
+
+    def test_a_view_that_makes_rows_without_end_is_left_out(self):
+        with sqlite3.connect("endless.db") as connection:
+            connection.execute("create table t as select 1 as a, 2 as b")
+            connection.execute("create view v as with recursive r(n) as (select 1 union all select n + 1 from r) select n from r")
+        connection.close()
+        before, profile_data.COUNT_S = profile_data.COUNT_S, 0.2
+        try:
+            profile = profile_file("endless.db")
+        finally:
+            profile_data.COUNT_S = before
+        self.assertEqual([sheet["name"] for sheet in profile["sheets"]], ["t"])
+        self.assertIn("'v'", str(profile["warnings"]))
 
     def test_json_of_every_shape_becomes_a_table(self):
         cases = [

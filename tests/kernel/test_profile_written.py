@@ -79,6 +79,12 @@ class Rows(ProfileTest):
         profile = self.profile(b"0," * 1_000_000)
         self.assertEqual((profile["load"], self.codes(profile)), (None, {"not_a_table"}))
 
+    def test_megabytes_without_an_end_of_line_are_no_table_and_a_cell_of_megabytes_is(self):
+        profile = self.profile(b"a" * (9 << 20))
+        self.assertEqual((profile["load"], self.codes(profile)), (None, {"not_a_table"}))
+        profile = self.profile(b"a,b\n" + b"x" * (9 << 20) + b",1\n")
+        self.assertEqual(profile["rows"], 1)
+
 
 class Workbooks(ProfileTest):
     def book(self, rows: list[list], merge: tuple[str, ...] = (), **cells: object) -> dict:
@@ -107,6 +113,20 @@ class Workbooks(ProfileTest):
         profile = self.book([["a", "b"], [1, 2]], XFD1048576="far")
         self.assertIn("unreadable", self.codes(profile))
         self.assertIsNone(profile["load"])
+
+    def test_what_a_sheet_says_of_its_size_is_no_promise(self):
+        self.book([["a", "b"], [1, 2], [3, 4]])
+        with zipfile.ZipFile("f.xlsx") as source, zipfile.ZipFile("far.xlsx", "w") as lies:
+            for name in source.namelist():
+                sheet = source.read(name).replace(b'<row r="3"', b'<row r="1048576"')
+                lies.writestr(name, sheet.replace(b'"A3"', b'"A1048576"').replace(b'"B3"', b'"XFD1048576"'))
+        profile = profile_file("far.xlsx")
+        self.assertIn("XFD1048576", str(profile["warnings"]))
+        self.assertIsNone(profile["load"])
+
+    def test_as_many_columns_as_there_can_be_take_no_longer_than_they_are_many(self):
+        profile = self.book([list(range(4000)), list(range(4000))])
+        self.assertEqual(len(set(profile["sheets"][0]["names"])), 4000)
 
     def test_a_workbook_that_was_cut_off_is_a_broken_workbook(self):
         self.book([["a", "b"], [1, 2]])
