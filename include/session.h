@@ -38,7 +38,9 @@ struct session_watch {
     void (*turn_done)(void *ud, const struct turn_report *r);
     /* Something was said that is no turn's answer: a command's, or (failed) that nothing could begin. Borrowed. */
     void (*notice)(void *ud, const char *markdown, bool failed);
-    /* Every attached chat has ended and nothing runs, waits or is being delivered. Once. */
+    /* Nothing runs, waits or is being delivered; may be told more than once. */
+    void (*settled)(void *ud);
+    /* The same, and every attached chat has ended. Once. */
     void (*drained)(void *ud);
 };
 

@@ -22,7 +22,7 @@ struct chat {
     void *ud;
     struct local_terminal t;
     bool json;           /* lines are JSON both ways */
-    bool reading, ended; /* stdin is watched; on_end is due or done */
+    bool reading, eof, ended; /* stdin is watched; has nothing more; on_end was told */
     struct str in;
     uint64_t said; /* makes event ids; unique in one run */
     int64_t started_ms;
@@ -227,10 +227,15 @@ static void one_line(struct chat *c, char *line, size_t n)
     }
 }
 
+static bool is_busy(const struct chat *c)
+{
+    return c->t.busy && c->t.busy(c->t.ud);
+}
+
 static void take_lines(struct chat *c)
 {
     char *at = c->in.buf, *end = c->in.buf + c->in.len, *nl;
-    while (at < end && (nl = memchr(at, '\n', (size_t)(end - at)))) {
+    while (at < end && !is_busy(c) && (nl = memchr(at, '\n', (size_t)(end - at)))) {
         *nl = '\0';
         one_line(c, at, (size_t)(nl - at));
         at = nl + 1;
@@ -248,16 +253,37 @@ static void stop_reading(struct chat *c)
     c->reading = false;
 }
 
+static void on_input(void *ud, int fd, uint32_t events);
+
+static void read_more(struct chat *c)
+{
+    if (!c->reading)
+        loop_io(c->loop, c->t.in_fd, EPOLLIN, on_input, c);
+    c->reading = true;
+}
+
+/* What was read is taken before more is read: a script of any length waits in its pipe. */
+static void go_on(struct chat *c)
+{
+    take_lines(c);
+    if (is_busy(c)) {
+        stop_reading(c);
+    } else if (!c->eof) {
+        read_more(c);
+    } else if (!c->ended) {
+        c->ended = true;
+        if (c->ev->on_end)
+            c->ev->on_end(c->ud, c);
+    }
+}
+
 static void end_of_input(struct chat *c)
 {
     stop_reading(c);
-    if (c->in.len) { /* a last line without its newline */
+    c->eof = true;
+    if (c->in.len) /* a last line without its newline */
         str_putc(&c->in, '\n');
-        take_lines(c);
-    }
-    c->ended = true;
-    if (c->ev->on_end)
-        c->ev->on_end(c->ud, c);
+    go_on(c);
 }
 
 static void on_input(void *ud, int fd, uint32_t events)
@@ -278,7 +304,13 @@ static void on_input(void *ud, int fd, uint32_t events)
         str_clear(&c->in);
         return;
     }
-    take_lines(c);
+    go_on(c);
+}
+
+void local_go_on(struct chat *c)
+{
+    if (c && c->t.in_fd >= 0 && !c->ended)
+        go_on(c);
 }
 
 /* ---- what goes out -------------------------------------------------------------------------------------------------- */
@@ -384,10 +416,8 @@ static struct chat *make(struct loop *l, const struct local_terminal *t, const s
     *c = (struct chat){
         .loop = l, .ev = ev, .ud = ud, .t = *t, .in = STR_INIT(LINE_MAX_BYTES), .started_ms = time_unix_ms()
     };
-    if (t->in_fd >= 0) {
-        loop_io(l, t->in_fd, EPOLLIN, on_input, c);
-        c->reading = true;
-    }
+    if (t->in_fd >= 0)
+        read_more(c);
     return c;
 }
 

@@ -188,7 +188,10 @@ int app_data_store(struct app *a)
 {
     struct err e = { 0 };
     a->data_dir = app_data_dir(&a->o->conf);
-    return store_open(&a->store, a->data_dir, &e) < 0 ? cli_fail(&e) : CLI_OK;
+    if (store_open(&a->store, a->data_dir, &e) == 0)
+        return CLI_OK;
+    (void)err_wrap(&e, "service.data_dir");
+    return cli_fail(&e);
 }
 
 int app_hub(struct app *a, const struct session_watch *watch, void *ud)

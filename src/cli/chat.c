@@ -13,16 +13,31 @@ static void on_drained(void *ud)
     app_stop(&t->app);
 }
 
-static const struct session_watch watch = { .drained = on_drained };
+static void on_settled(void *ud)
+{
+    struct talk *t = ud;
+    local_go_on(t->chat);
+}
+
+static bool is_busy(void *ud)
+{
+    const struct talk *t = ud;
+    return !session_hub_idle(t->app.hub);
+}
+
+static const struct session_watch watch = { .settled = on_settled, .drained = on_drained };
 
 static int talk(struct talk *t)
 {
     const struct cli_options *o = t->app.o;
     struct err e = { 0 };
     bool person = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
-    const struct local_terminal io = {
-        .out = stdout, .status = isatty(STDERR_FILENO) ? stderr : NULL, .in_fd = STDIN_FILENO, .room = "terminal"
-    };
+    const struct local_terminal io = { .out = stdout,
+                                       .status = isatty(STDERR_FILENO) ? stderr : NULL,
+                                       .in_fd = STDIN_FILENO,
+                                       .room = "terminal",
+                                       .busy = isatty(STDIN_FILENO) ? NULL : is_busy,
+                                       .ud = t };
     if (local_open_terminal(&t->chat, t->app.loop, &io, &session_hub_events, t->app.hub, &e) < 0)
         return cli_fail(&e);
     session_hub_attach(t->app.hub, &chat_local, t->chat);

@@ -10,9 +10,19 @@
 #include "store_private.h"
 #include "str.h"
 
+/* A place that can never be used is the operator's to mend; a full or broken disk may be well again. */
+static bool is_no_place(int sys)
+{
+    static const int codes[] = { EACCES, EISDIR, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, EPERM, EROFS };
+    for (size_t i = 0; i < countof(codes); i++)
+        if (codes[i] == sys)
+            return true;
+    return false;
+}
+
 static int no_folder(const char *path, int sys, struct err *e)
 {
-    return err_sys(e, sys == EACCES || sys == EROFS ? ERR_CONFIG : ERR_STORE, sys, "cannot use %s", path);
+    return err_sys(e, is_no_place(sys) ? ERR_CONFIG : ERR_STORE, sys, "cannot use %s", path);
 }
 
 /* mkdir -p: every missing folder on the way, private to the service's user. */

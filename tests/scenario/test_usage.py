@@ -99,6 +99,14 @@ class Streams(Case):
         p = self.shell('echo \'{"code": "40 + 2"}\' | "$0" cells --json 2>&-')
         self.assertEqual(json.loads(p.stdout)["result"]["text/plain"], "42")
 
+    def test_a_script_piped_into_a_chat_is_worked_off_line_by_line(self) -> None:
+        """What a command tells is what the lines before it made, the last line included that has no end."""
+        p = run("chat", "--file", str(REAL / "tips.csv"), "--out", self.out, stdin="how many rows?\n!code\n!history\n!undo\n!vars")
+        self.assertEqual(p.returncode, OK, p.stderr)
+        at = [p.stdout.find(words) for words in ("rows: 244", "```python\n# 1\n", "1. how many rows?", "before the first cell", "No variables yet")]
+        self.assertNotIn(-1, at, p.stdout)
+        self.assertEqual(at, sorted(at), p.stdout)
+
     def test_a_stdin_that_cannot_be_read_is_named(self) -> None:
         p = self.shell('"$0" cells --json </')
         self.assertEqual(p.returncode, FAILED)
@@ -114,7 +122,22 @@ class Streams(Case):
         self.assertRegex(p.stdout, rf"Chart: {self.out}/sandbook-out-\w+/figure-1-1.png")
 
 
+class Places(Case):
+    def test_a_data_dir_that_can_never_be_one_is_the_operators_to_mend(self) -> None:
+        for place in ("/proc/x", "/dev/null", "/dev/null/x"):
+            p = run("run", "--set", "local.stdio=yes", "--set", f"service.data_dir={place}")
+            self.assertEqual(p.returncode, USAGE, p.stderr)
+            self.assertIn("service.data_dir: cannot use /", p.stderr)
+
+
 class Files(Case):
+    def test_a_name_with_a_line_end_in_it_is_a_file_all_the_same(self) -> None:
+        path = Path(self.out, "two\nlines\x7f.csv")
+        path.write_bytes((REAL / "tips.csv").read_bytes())
+        answer = self.ask("how many rows?", path)
+        self.assertIn("244", answer["answer"])
+        self.assertIn("two_lines_.csv", answer["cells"][0]["code"])
+
     def test_files_that_cannot_be_read_are_named_before_anything_starts(self) -> None:
         secret = Path(self.out, "secret.csv")
         secret.write_text("a\n1\n")

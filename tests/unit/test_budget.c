@@ -249,10 +249,10 @@ static void limits_and_usage_are_told(void **state)
     assert_says(notice(&w, 0), "A program may run 60 s and use 1024 MB.");
     assert_says(notice(&w, 0), "A question may take 300 s and 15 steps.");
     assert_says(notice(&w, 0), "- one question: no limit\n");
-    assert_says(notice(&w, 0), "- your budget of today: 20001 token, 0.20 USD / 50000 token\n");
-    assert_says(notice(&w, 0), "- the budget of today for all: 20001 token, 0.20 USD / 2.00 USD\n");
+    assert_says(notice(&w, 0), "- your budget of today: 20001 tokens, 0.20 USD / 50000 tokens\n");
+    assert_says(notice(&w, 0), "- the budget of today for all: 20001 tokens, 0.20 USD / 2.00 USD\n");
     ask_as(&w, "@ann:x", "a", "!usage");
-    assert_says(notice(&w, 1), "This conversation so far: 20001 token, 0.20 USD in 1 calls of a model.");
+    assert_says(notice(&w, 1), "This conversation so far: 20001 tokens, 0.20 USD in 1 call of a model.");
     world_close(&w);
 }
 

@@ -123,6 +123,23 @@ static void undo_and_branch_go_back_and_say_what_could_not_be_carried(void **sta
     world_close(&w);
 }
 
+static void programs_are_shown_whole_whatever_stands_in_them(void **state)
+{
+    struct world w;
+    (void)state;
+    world_open(&w, "", "{}\n");
+    world_start(&w, SAY("unused"));
+    world_say(&w, "```python\n\ny = '```'\nprint(y)\n```");
+    world_run(&w, 100);
+    world_say(&w, "!code");
+    world_say(&w, "!history");
+    world_run(&w, 100);
+    assert_says(notice(&w, 0), "````python\n# 1\n");
+    assert_says(notice(&w, 0), "print(y)\n````");
+    assert_string_equal(notice(&w, 1), "1. `y = ''''' ...` *(answered)*\n");
+    world_close(&w);
+}
+
 static void rerun_takes_a_number_of_the_history(void **state)
 {
     struct world w;
@@ -241,8 +258,8 @@ static void usage_counts_calls_and_tokens(void **state)
     world_say(&w, "hi");
     world_run(&w, 100);
     world_say(&w, "!usage");
-    assert_says(notice(&w, 0), "111 token in 1 calls of a model");
-    assert_says(notice(&w, 0), "your budget of today: 111 token / no limit");
+    assert_says(notice(&w, 0), "111 tokens in 1 call of a model");
+    assert_says(notice(&w, 0), "your budget of today: 111 tokens / no limit");
     world_close(&w);
 }
 
@@ -261,6 +278,7 @@ int main(void)
         cmocka_unit_test(a_program_is_rerun_as_a_program),
         cmocka_unit_test(the_model_is_shown_and_changed_for_this_conversation),
         cmocka_unit_test(usage_counts_calls_and_tokens),
+        cmocka_unit_test(programs_are_shown_whole_whatever_stands_in_them),
     };
     return cmocka_run_group_tests_name("command", tests, NULL, NULL);
 }

@@ -83,6 +83,22 @@ static void run_files(struct request *r, const char *arg)
         say(r, WORD_NO_FILES, NULL, NULL);
 }
 
+/* As it was written, whatever stands in it: the fence is longer than any run of backticks inside. */
+static void add_program(struct str *text, int64_t number, const char *code)
+{
+    static const char ticks[] = "````````````````";
+    size_t most = 2, n = utf8_cut(code, strlen(code), CODE_BYTES);
+    for (const char *at = code; *at;) {
+        const size_t run = strspn(at, "`");
+        most = run > most ? run : most;
+        at += run ? run : 1;
+    }
+    const int fence = (int)(most + 1 < sizeof(ticks) ? most + 1 : sizeof(ticks) - 1);
+    while (n && code[n - 1] == '\n')
+        n--;
+    str_printf(text, "%.*spython\n# %" PRId64 "\n%.*s\n%.*s\n", fence, ticks, number, (int)n, code, fence, ticks);
+}
+
 /* The newest programs that fit, oldest of them first. */
 static void run_code(struct request *r, const char *arg)
 {
@@ -104,14 +120,32 @@ static void run_code(struct request *r, const char *arg)
     for (const struct json *c = json_first(cells); c; c = json_next(c)) {
         const char *code = json_str_or(c, "code", "");
         if (total <= CODE_BYTES || !json_next(c))
-            str_printf(&text, "```python\n# %" PRId64 "\n%.*s\n```\n", json_int_or(c, "cell", 0),
-                       (int)utf8_cut(code, strlen(code), CODE_BYTES), code);
+            add_program(&text, json_int_or(c, "cell", 0), code);
         total -= strlen(code) + 40;
     }
     if (text.len)
         show(r, &text);
     else
         say(r, WORD_NO_CODE, NULL, NULL);
+}
+
+/* A question's first line that says something; of a program, of its code. What would begin a block of Markdown does not. */
+static void add_question(struct str *text, const char *question)
+{
+    const bool program = strncmp(question, "```", 3) == 0 || strncmp(question, "~~~", 3) == 0;
+    if (program)
+        question += strcspn(question, "\n");
+    question += strspn(question, " \t\r\n");
+    const size_t line = strcspn(question, "\r\n"), cut = utf8_cut(question, line, QUESTION_BYTES);
+    if (program)
+        str_putc(text, '`');
+    else if (*question && strchr("#>-+*|~`=", *question))
+        str_putc(text, '\\');
+    for (size_t i = 0; i < cut; i++)
+        str_putc(text, (char)(program && question[i] == '`' ? '\'' : question[i]));
+    str_puts(text, question[cut] ? " ..." : "");
+    if (program)
+        str_putc(text, '`');
 }
 
 static void run_history(struct request *r, const char *arg)
@@ -125,10 +159,9 @@ static void run_history(struct request *r, const char *arg)
     if (store_turns(s->hub->parts.store, s->row.id, HISTORY_SHOWN, &turns, &n, &e) < 0)
         log_error("history_unread", KV_S("session", s->row.id), KV_E(&e));
     for (size_t i = 0; i < n; i++) {
-        const char *question = turns[i].request;
-        const size_t line = strcspn(question, "\n"), cut = utf8_cut(question, line, QUESTION_BYTES);
-        str_printf(&text, "%zu. %.*s%s *(%s)*\n", i + 1, (int)cut, question, question[cut] ? " ..." : "",
-                   turns[i].status);
+        str_printf(&text, "%zu. ", i + 1);
+        add_question(&text, turns[i].request);
+        str_printf(&text, " *(%s)*\n", turns[i].status);
         turn_row_clear(&turns[i]);
     }
     free(turns);

@@ -64,23 +64,33 @@ struct session_counts session_hub_counts(const struct session_hub *h)
     return c;
 }
 
-static void tell_drained(void *ud)
+static bool has_ended(const struct session_hub *h)
 {
-    struct session_hub *h = ud;
     bool ended = h->chats != NULL;
     for (const struct hub_chat *c = h->chats; c; c = c->next)
         ended = ended && c->ended;
-    if (!ended || h->drained || !session_hub_idle(h))
+    return ended;
+}
+
+static void tell_settled(void *ud)
+{
+    struct session_hub *h = ud;
+    const struct session_watch *w = h->parts.watch;
+    if (!w || !session_hub_idle(h))
+        return;
+    if (w->settled)
+        w->settled(h->parts.watch_ud);
+    if (h->drained || !has_ended(h) || !session_hub_idle(h))
         return;
     h->drained = true;
-    if (h->parts.watch && h->parts.watch->drained)
-        h->parts.watch->drained(h->parts.watch_ud);
+    if (w->drained)
+        w->drained(h->parts.watch_ud);
 }
 
 void session_hub_settle(struct session_hub *h)
 {
-    loop_defer_cancel(h->parts.loop, tell_drained, h);
-    loop_defer(h->parts.loop, tell_drained, h);
+    loop_defer_cancel(h->parts.loop, tell_settled, h);
+    loop_defer(h->parts.loop, tell_settled, h);
 }
 
 /* ---- models ---- */
@@ -187,7 +197,7 @@ void session_hub_free(struct session_hub *h)
         h->chats = c->next;
         free(c);
     }
-    loop_defer_cancel(h->parts.loop, tell_drained, h);
+    loop_defer_cancel(h->parts.loop, tell_settled, h);
     tool_set_free(h->tools);
     session_hub_rest_end(h);
     prompts_free(h->prompts);

@@ -148,12 +148,18 @@ void session_tell_near(struct session *s)
 
 /* ---- commands ---- */
 
-static void add_amount(struct str *out, const char *currency, int64_t tokens, int64_t money)
+static void add_tokens(struct str *out, const struct request *r, int64_t tokens)
+{
+    autofree char *text = words_n(tokens == 1 ? WORD_TOKEN : WORD_RECEIPT_TOKENS, r->language, tokens, 0);
+    str_puts(out, text);
+}
+
+static void add_amount(struct str *out, const struct request *r, int64_t tokens, int64_t money)
 {
     autofree char *sum = budget_money(money);
-    str_printf(out, "%" PRId64 " token", tokens);
+    add_tokens(out, r, tokens);
     if (money)
-        str_printf(out, ", %s %s", sum, currency);
+        str_printf(out, ", %s %s", sum, r->session->hub->parts.conf->currency);
 }
 
 static void add_budget(struct str *out, const struct request *r, enum budget_scope scope, const struct budget *b)
@@ -162,12 +168,12 @@ static void add_budget(struct str *out, const struct request *r, enum budget_sco
     autofree char *name = session_scope_word(scope, r->language);
     str_printf(out, "- %s: ", name);
     if (scope != BUDGET_TURN || b->tokens) {
-        add_amount(out, currency, b->tokens, b->money);
+        add_amount(out, r, b->tokens, b->money);
         str_puts(out, " / ");
     }
     autofree char *sum = budget_money(b->money_max), *none = words(WORD_NO_LIMIT, r->language, NULL, NULL);
     if (b->tokens_max)
-        str_printf(out, "%" PRId64 " token", b->tokens_max);
+        add_tokens(out, r, b->tokens_max);
     if (b->money_max)
         str_printf(out, "%s%s %s", b->tokens_max ? ", " : "", sum, currency);
     str_printf(out, "%s\n", b->tokens_max || b->money_max ? "" : none);
@@ -201,9 +207,9 @@ char *session_usage_text(struct request *r)
     char calls[24];
     if (store_usage_sum(s->hub->parts.store, &(struct usage_query){ .session = s->row.id }, &here, &e) < 0)
         log_error("usage_unread", KV_S("session", s->row.id), KV_E(&e));
-    add_amount(&amount, s->hub->parts.conf->currency, here.tokens, here.cost);
+    add_amount(&amount, r, here.tokens, here.cost);
     (void)snprintf(calls, sizeof(calls), "%" PRId64, here.calls);
-    autofree char *first = words(WORD_USAGE, r->language, str_peek(&amount), calls);
+    autofree char *first = words(here.calls == 1 ? WORD_USAGE_ONE : WORD_USAGE, r->language, str_peek(&amount), calls);
     str_printf(&out, "- %s\n", first);
     read_budgets(all, s, r->sender);
     for (int i = BUDGET_PERSON; i < BUDGET_SCOPES; i++)

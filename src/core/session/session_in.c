@@ -81,6 +81,14 @@ static int keep_event(struct session *s, const struct chat_event *ev, int64_t *s
 
 /* ---- files ---- */
 
+/* A file can have such a name; a line of a table or of code that tells of it cannot, nor can the box. */
+static void plain_name(char *name)
+{
+    for (char *c = name; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '_';
+}
+
 static bool is_file_name(const char *name)
 {
     return *name && strlen(name) <= 255 && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
@@ -105,6 +113,7 @@ static bool take_file(struct session *s, struct request *r, const struct chat_fi
     struct file_row row = { 0 };
     struct err e = { 0 };
     autofree char *name = utf8_nfc(f->name);
+    plain_name(name);
     const int64_t max = s->hub->parts.conf->upload_max_bytes;
     if (f->fd < 0) {
         session_notice_words(s, r, WORD_FILE_FAILED, name, f->problem ? f->problem : "");
