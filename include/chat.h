@@ -59,6 +59,7 @@ struct chat_post {
     const char *amends;                   /* CHAT_AMEND: the answer's txn; NULL otherwise */
     const char *room, *thread, *reply_to; /* reply_to: event id of the question, or NULL */
     const char *markdown;                 /* the adapter renders it; "" in a status ends it */
+    const char *draft; /* CHAT_STATUS, where takes_drafts(): what the model says so far; may change or go. NULL: nothing */
     const char *receipt;                  /* one line under an answer, or NULL */
     const struct artifact *figures;
     size_t figure_n;
@@ -92,6 +93,10 @@ struct chat_ops {
     must_check int (*post)(struct chat *c, const struct chat_post *p, void (*done)(void *ud, const struct err *e),
                            void *ud, struct err *e);
     void (*close)(struct chat *c); /* no callback after it; NULL is fine */
+    /* Optional. Words are shown while they are made: statuses come more often then, with drafts. NULL: they are not. */
+    bool (*takes_drafts)(const struct chat *c);
+    /* Optional. Why nothing that people say is heard at the moment, in words for operators; NULL: it is heard. */
+    const char *(*deaf)(const struct chat *c);
 };
 extern const struct chat_ops chat_local, chat_matrix, chat_slack;
 #endif

@@ -108,7 +108,7 @@
     X("slack",    "dm_mode",          STR,    slack_dm_mode,      "thread",  "thread: each message of a DM begins a conversation; flat: a DM is one") \
     X("slack",    "external_users",   STR,    slack_external_users, "ignore", "people of other organisations (Slack Connect): ignore, answer or answer_without_files") \
     X("slack",    "status",           STR,    slack_status,       "auto",    "how a turn shows its progress: auto, agent, message or none") \
-    X("slack",    "streaming",        BOOL,   slack_streaming,    "no",      "a turn's steps as a stream that grows, instead of one line") \
+    X("slack",    "streaming",        BOOL,   slack_streaming,    "no",      "a turn's steps and the model's words as a stream that grows, instead of one line") \
     X("slack",    "feedback",         BOOL,   slack_feedback,     "yes",     "two buttons under an answer; the app's settings must have Interactivity switched on") \
     X("slack",    "catch_up",         MS,     slack_catch_up_ms,  "3600s",   "after an outage of more than five minutes: how old a missed message may be to be answered; 0: none is looked for") \
     X("slack",    "thread_context",   INT,    slack_thread_context, "20",    "messages of a thread before the bot was mentioned that a language model is told; 0: none") \

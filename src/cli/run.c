@@ -27,9 +27,15 @@ struct daemon {
 static const char *unready(void *ud)
 {
     const struct daemon *d = ud;
+    const char *why = NULL;
     if (d->resting)
         return "it ends";
-    return d->serving ? NULL : "it begins: the sandbox is not ready yet";
+    if (!d->serving)
+        return "it begins: the sandbox is not ready yet";
+    for (size_t i = 0; i < countof(platforms) && !why; i++)
+        if (d->chats[i] && platforms[i]->deaf)
+            why = platforms[i]->deaf(d->chats[i]);
+    return why;
 }
 
 static void measure(void *ud)

@@ -26,6 +26,24 @@ static void ignore_user(void *ud, const char *user)
     must(strlen(user) < 32);
 }
 
+/* Shown piece by piece as it is written, it starts nothing and takes nothing back. */
+static void pieces(const char *text, size_t n)
+{
+    AUTO(str_clear) struct str shown = STR_INIT(1 << 22);
+    const size_t step = n / 50 + 1;
+    size_t said = 0;
+    for (size_t i = 0; i <= n; i += step) {
+        autofree char *so_far = xstrndup(text, i); /* as it is then: nothing behind it */
+        const size_t ready = slack_text_ready(so_far, i);
+        must(ready >= said && ready <= i);
+        slack_text_defuse(&shown, text + said, ready - said);
+        said = ready;
+    }
+    static const char *const live[] = { "<!", "<@", "<#", "@here", "@channel", "@everyone" };
+    for (size_t i = 0; i < countof(live); i++)
+        must(!strstr(str_peek(&shown), live[i]));
+}
+
 static void addresses(const char *text)
 {
     static const char token[] = "https://files.slack.com";
@@ -60,6 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         else
             str_putc(&plain, *c);
     must(strstr(str_peek(&clean), "\xe2\x81\xa0") || strcmp(str_peek(&plain), str_peek(&clean)) == 0);
+    pieces(str_peek(&clean), clean.len);
     addresses(text);
     return 0;
 }

@@ -80,6 +80,30 @@ static void what_is_escaped_holds_no_live_token(void **state)
     }
 }
 
+static void what_is_being_written_is_shown_up_to_its_last_whole_word(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t ready;
+    } cases[] = {
+        { "", 0 },
+        { "one", 0 },
+        { "one two", 4 },
+        { "one <!chan", 4 },
+        { "one @he", 4 },
+        { "see [the page](https://e.x", 4 },
+        { "see [the page](https://e.x) now", 28 },
+        { "words\n| a | b", 6 },
+        { "words\n| a | b |\n", 16 },
+        { "words\n```pyth", 6 },
+        { "words\n   ", 6 },
+        { "\xe4\xb8\xad\xe6\x96\x87<", 6 }, /* no blanks between its words */
+    };
+    (void)state;
+    for (size_t i = 0; i < countof(cases); i++)
+        assert_int_equal(slack_text_ready(cases[i].text, strlen(cases[i].text)), cases[i].ready);
+}
+
 static void links_are_of_three_kinds(void **state)
 {
     (void)state;
@@ -97,6 +121,7 @@ int main(void)
         cmocka_unit_test(tokens_become_words),
         cmocka_unit_test(mentions_are_told_from_text),
         cmocka_unit_test(what_is_escaped_holds_no_live_token),
+        cmocka_unit_test(what_is_being_written_is_shown_up_to_its_last_whole_word),
         cmocka_unit_test(links_are_of_three_kinds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

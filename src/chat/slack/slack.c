@@ -197,6 +197,12 @@ static void on_other(void *ud, struct slack_team *team, const struct slack_event
     slack_side_event(c->side, team, ev);
 }
 
+static void on_taken(void *ud, const char *room, const char *thread)
+{
+    const struct chat *c = ud;
+    slack_out_hint(c->out, room, thread);
+}
+
 static void on_ready(void *ud)
 {
     struct chat *c = ud;
@@ -271,7 +277,9 @@ static void make_parts(struct chat *c)
                                                              .ev = c->ev,
                                                              .ev_ud = c->ud,
                                                              .other = on_other,
-                                                             .other_ud = c });
+                                                             .other_ud = c,
+                                                             .taken = on_taken,
+                                                             .taken_ud = c });
     c->side = slack_side_new(&c->home, c->api, c->teams, c->inbox);
     c->catchup = slack_catchup_new(&c->home, c->api, c->inbox);
     c->out = slack_out_new(&(struct slack_out_config){
@@ -300,6 +308,22 @@ static int slack_post(struct chat *c, const struct chat_post *p, void (*done)(vo
     return slack_out_post(c->out, p, done, ud, e);
 }
 
-const struct chat_ops chat_slack = {
-    .name = "slack", .wanted = slack_wanted, .open = slack_open, .post = slack_post, .close = slack_close
-};
+static bool slack_takes_drafts(const struct chat *c)
+{
+    return c->home.conf->slack_streaming;
+}
+
+static const char *slack_deaf(const struct chat *c)
+{
+    if (!c->ready)
+        return "slack: no workspace has taken its token yet";
+    return c->httpd || slack_links_online(c->links) ? NULL : "slack: no link is up";
+}
+
+const struct chat_ops chat_slack = { .name = "slack",
+                                     .wanted = slack_wanted,
+                                     .open = slack_open,
+                                     .post = slack_post,
+                                     .close = slack_close,
+                                     .takes_drafts = slack_takes_drafts,
+                                     .deaf = slack_deaf };

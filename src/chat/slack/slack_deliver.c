@@ -84,6 +84,15 @@ static void drop_room(struct room *r)
     deliver_free_room(r);
 }
 
+/* Where it is answered; NULL: beside it, in a direct message that is one conversation. Caller frees. */
+static char *thread_of(const struct item *it)
+{
+    const struct slack_event *ev = &it->ev;
+    const bool dm = ev->direct || (ev->channel && *ev->channel == 'D');
+    const bool flat = dm && strcmp(it->room->in->conf->slack_dm_mode, "flat") == 0;
+    return ev->root && !flat ? xasprintf("%s/%s", it->room->name, ev->root) : NULL;
+}
+
 void deliver_add(struct slack_inbox *in, const char *key, struct json *take_payload, struct slack_team *team,
                  const char *room)
 {
@@ -97,6 +106,9 @@ void deliver_add(struct slack_inbox *in, const char *key, struct json *take_payl
     *r->end = it;
     r->end = &it->next;
     in->waiting++;
+    autofree char *thread = it->ev.kind == SLACK_MESSAGE ? thread_of(it) : NULL;
+    if (thread && !it->ev.shared) /* whether that person is answered is known later */
+        in->c.taken(in->c.taken_ud, room, thread);
     if (!r->busy)
         wake(r, 0);
 }
@@ -146,10 +158,21 @@ static void on_file(void *ud, int fd, int64_t bytes, const char *name, const cha
     next_file(it);
 }
 
+/* Of an organisation's installation the workspace does not say it: any of its own may write there, so the person is asked about. */
+static bool is_outsider(const struct item *it)
+{
+    const struct slack_event *ev = &it->ev;
+    if (!ev->shared || !ev->user)
+        return false;
+    if (it->team->team)
+        return ev->user_team && strcmp(ev->user_team, it->team->team) != 0;
+    return !(ev->user_team && ev->team && strcmp(ev->user_team, ev->team) == 0) &&
+           slack_people_is_outside(it->room->in->c.teams, it->team, ev->user);
+}
+
 static const char *no_files_from_outside(const struct item *it)
 {
-    const bool outside = it->ev.user_team && it->team->team && strcmp(it->ev.user_team, it->team->team) != 0;
-    return outside && it->ev.shared && strcmp(it->room->in->conf->slack_external_users, "answer_without_files") == 0
+    return is_outsider(it) && strcmp(it->room->in->conf->slack_external_users, "answer_without_files") == 0
                ? "files of other organisations are not taken here"
                : NULL;
 }
@@ -337,10 +360,25 @@ static void add_user(void *ud, const char *user)
     }
 }
 
+/* Known only now, or never: then nothing is said by mistake. */
+static void turn_away(struct item *it)
+{
+    struct slack_inbox *in = it->room->in;
+    struct err e = { 0 };
+    const struct kept pending = { .platform = "slack", .kind = "pending", .key = it->key };
+    log_info("slack_external_ignored", KV_S("team", it->ev.team), KV_S("user", it->ev.user));
+    in->c.other(in->c.other_ud, it->team, &it->ev);
+    if (store_unkeep(in->store, &pending, &e) < 0)
+        log_warn("slack_event_not_taken", KV_S("key", it->key), KV_I("tries", it->tries), KV_E(&e));
+    over(it);
+}
+
 static void named(void *ud)
 {
     struct item *it = ud;
-    if (it->first)
+    if (!it->team->team && is_outsider(it) && strcmp(it->room->in->conf->slack_external_users, "ignore") == 0)
+        turn_away(it);
+    else if (it->first)
         begin_replies(it);
     else
         begin_files(it);
@@ -445,14 +483,11 @@ static void files_of(const struct item *it, struct chat_file *out)
 
 static void hand_over(struct item *it)
 {
-    const struct slack_inbox *in = it->room->in;
     const struct slack_event *ev = &it->ev;
     const char *name = ev->user ? known_name(it, ev->user) : NULL;
     const bool dm = ev->direct || (ev->channel && *ev->channel == 'D');
-    const bool flat = dm && strcmp(in->conf->slack_dm_mode, "flat") == 0;
-    autofree char *id = id_of(it), *text = text_of(it);
+    autofree char *id = id_of(it), *text = text_of(it), *thread = thread_of(it);
     autofree char *about = ev->about ? xasprintf("%s/%s", it->room->name, ev->about) : NULL;
-    autofree char *thread = ev->root && !flat ? xasprintf("%s/%s", it->room->name, ev->root) : NULL;
     struct chat_file files[SLACK_FILES_MAX];
     files_of(it, files);
     if (ev->kind == SLACK_MESSAGE && thread && ev->user)

@@ -31,6 +31,9 @@ struct slack_inbox_config {
     /* What is no conversation: app opened, taken into a channel, app removed, a message of somebody who is not answered. Not durable. */
     void (*other)(void *ud, struct slack_team *team, const struct slack_event *ev);
     void *other_ud;
+    /* A message for us was taken, and is on its way to the core. */
+    void (*taken)(void *ud, const char *room, const char *thread);
+    void *taken_ud;
 };
 
 struct slack_inbox *slack_inbox_new(const struct slack_inbox_config *c);

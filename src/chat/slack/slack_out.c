@@ -297,6 +297,7 @@ int slack_out_post(struct slack_out *o, const struct chat_post *p, void (*done)(
                    void *ud, struct err *e)
 {
     (void)e;
+    hint_end(o, p->room, p->thread);
     if (p->type == CHAT_STATUS) {
         slack_status_post(o, p);
         if (done)
@@ -350,6 +351,7 @@ void slack_out_free(struct slack_out *o)
         next = j->next;
         job_free(j);
     }
+    hint_free_all(o);
     slack_status_free_all(o);
     free(o);
 }

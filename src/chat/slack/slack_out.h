@@ -27,6 +27,8 @@ void slack_out_free(struct slack_out *o); /* no callback after it; NULL is fine 
 /* As chat_ops.post. */
 must_check int slack_out_post(struct slack_out *o, const struct chat_post *p,
                               void (*done)(void *ud, const struct err *e), void *ud, struct err *e);
+/* A question was taken in that thread, and an answer is to come: Slack's own status says so at once, where the workspace has it. */
+void slack_out_hint(struct slack_out *o, const char *room, const char *thread);
 /* Once the installations are known: posts that waited go, status lines of an earlier life are taken away. */
 void slack_out_begin(struct slack_out *o);
 #endif

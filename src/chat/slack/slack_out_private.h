@@ -9,6 +9,7 @@
 #include "slack_out.h"
 
 struct slack_status;
+struct slack_hint;
 
 /* Where a post goes, in Slack's terms. */
 struct place {
@@ -26,6 +27,7 @@ struct slack_out {
     const struct conf *conf;
     struct job *jobs; /* oldest first */
     struct slack_status *statuses;
+    struct slack_hint *hints;
     bool begun;
 };
 
@@ -81,5 +83,10 @@ void upload_cancel(struct upload *u); /* NULL is fine */
 void slack_status_post(struct slack_out *o, const struct chat_post *p);
 void status_begin(struct slack_out *o); /* what an earlier life left is taken away */
 void slack_status_free_all(struct slack_out *o);
+bool slack_status_shown(const struct slack_out *o, const char *room, const char *thread); /* some line in that thread */
+
+/* ---- slack_hint.c ---- */
+void hint_end(struct slack_out *o, const char *room, const char *thread); /* not behind what is posted now */
+void hint_free_all(struct slack_out *o);
 
 #endif

@@ -13,6 +13,8 @@ enum {
 struct person {
     struct slack_teams *t;
     char *key, *name; /* name NULL: not known */
+    char *enterprise; /* NULL: none, or not known */
+    bool stranger;    /* of another organisation, in a shared channel */
     int64_t until_ms;
     struct slack_call *call;
 };
@@ -38,6 +40,7 @@ static void person_free(void *person)
     slack_api_cancel(p->call);
     free(p->key);
     free(p->name);
+    free(p->enterprise);
     free(p);
 }
 
@@ -68,6 +71,15 @@ const char *slack_people_name(struct slack_teams *t, const struct slack_team *te
     autofree char *key = key_of(team, user);
     const struct person *p = map_get(&t->people, key);
     return p ? p->name : NULL;
+}
+
+bool slack_people_is_outside(struct slack_teams *t, const struct slack_team *team, const char *user)
+{
+    autofree char *key = key_of(team, user);
+    const struct person *p = find(t, key);
+    if (!p || !p->enterprise || !team->enterprise)
+        return true;
+    return p->stranger || strcmp(p->enterprise, team->enterprise) != 0;
 }
 
 static bool is_settled(const struct people_wait *w)
@@ -112,7 +124,14 @@ static void on_user(void *ud, const struct slack_reply *r)
     const char *name = said(profile, "display_name");
     name = name ? name : said(profile, "real_name") ? said(profile, "real_name") : said(user, "real_name");
     name = name ? name : said(user, "name");
+    const char *of = said(json_get(user, "enterprise_user"), "enterprise_id");
+    of = of ? of : said(user, "enterprise_id");
     p->call = NULL;
+    p->stranger = json_bool_or(user, "is_stranger", false);
+    if (of) {
+        free(p->enterprise);
+        p->enterprise = xstrdup(of);
+    }
     p->until_ms = loop_now_ms(p->t->loop) + (name ? KNOWN_MS : UNKNOWN_MS);
     if (name) {
         free(p->name);

@@ -9,6 +9,7 @@
 
 enum {
     BETWEEN_MS = 3000,
+    STREAM_MS = 1000, /* the same, of a stream */
     LATCH_MS = 3600000,  /* a feature that a workspace has not is tried again after that */
     REFRESH_MS = 90000,  /* Slack forgets a status after two minutes, */
     SESSION_MS = 600000, /* and after an hour that a session is at work */
@@ -58,6 +59,7 @@ static void status_free(struct slack_status *s)
     free(s->thread);
     free(s->wanted);
     free(s->shown);
+    free(s->draft);
     free(s->ts);
     free(s);
 }
@@ -289,7 +291,8 @@ static void show(struct slack_status *s)
 void status_work(struct slack_status *s)
 {
     const int64_t age = s->changed_ms ? loop_now_ms(s->o->loop) - s->changed_ms : REFRESH_MS;
-    const bool settled = is_settled(s);
+    const bool settled = is_settled(s) && !stream_has_words(s);
+    const int64_t between = s->stream ? STREAM_MS : BETWEEN_MS;
     if (s->call)
         return;
     if (is_over(s)) {
@@ -299,8 +302,8 @@ void status_work(struct slack_status *s)
         stream_hold(s);
     } else if (settled && s->agent && age < REFRESH_MS) {
         status_later(s, REFRESH_MS - age);
-    } else if (!settled && *s->wanted && age < BETWEEN_MS) {
-        status_later(s, BETWEEN_MS - age);
+    } else if (!settled && *s->wanted && age < between) {
+        status_later(s, between - age);
     } else if (!settled || s->agent) {
         show(s);
     }
@@ -312,6 +315,14 @@ static struct slack_status *find(struct slack_out *o, const char *txn)
     while (s && strcmp(s->txn, txn) != 0)
         s = s->next;
     return s;
+}
+
+bool slack_status_shown(const struct slack_out *o, const char *room, const char *thread)
+{
+    const struct slack_status *s = o->statuses;
+    while (s && (strcmp(s->room, room) != 0 || !s->thread || strcmp(s->thread, thread) != 0))
+        s = s->next;
+    return s != NULL;
 }
 
 static struct slack_status *add(struct slack_out *o, const char *txn, const char *room, const char *thread)
@@ -334,6 +345,7 @@ void slack_status_post(struct slack_out *o, const struct chat_post *p)
     s = s ? s : add(o, p->txn, p->room, p->thread);
     free(s->wanted);
     s->wanted = xstrdup(p->markdown);
+    stream_take_draft(s, p->draft);
     if (!s->place.team && !place_of(o, p->room, p->thread, &s->place)) {
         status_free(s);
         return;

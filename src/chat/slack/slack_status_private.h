@@ -12,7 +12,9 @@ struct slack_status {
     char *wanted, *shown; /* "": to be taken away; shown NULL: nothing is */
     char *ts;             /* of the message, or of the stream; NULL: none */
     bool agent, stream;
-    int step; /* of the stream */
+    int step;                     /* of the stream */
+    char *draft;                  /* what the model says so far; NULL: nothing */
+    size_t said, saying, streamed; /* bytes of the draft that are shown; on their way; in this stream altogether */
     struct slack_call *call;
     loop_timer timer;
     int64_t changed_ms, session_ms, stream_ms; /* stream_ms: when it began */
@@ -28,6 +30,9 @@ void status_later(struct slack_status *s, int64_t ms);
 bool stream_is_wanted(const struct slack_status *s);
 void stream_begin(struct slack_status *s);
 void stream_show(struct slack_status *s); /* what is wanted, or the end of it */
+/* The words so far are these; they go on behind what is shown of them, or begin behind a blank line. NULL: none. */
+void stream_take_draft(struct slack_status *s, const char *draft);
+bool stream_has_words(const struct slack_status *s); /* some are to be shown */
 /* Until it has to be begun anew, since Slack ends streams after about five minutes; 0: now. */
 int64_t stream_left_ms(const struct slack_status *s);
 void stream_hold(struct slack_status *s); /* waits for that, or does it */

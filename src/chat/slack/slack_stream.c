@@ -1,12 +1,17 @@
-/* slack_stream.c - how a turn is doing as a stream: each step a line that is ticked off. Off unless it is asked for.
+/* slack_stream.c - how a turn is doing as a stream: each step a line that is ticked off, and the model's words as they come. Off unless
+ * it is asked for.
  *
  * The answer itself never depends on a stream: Slack ends them after about five minutes, whatever happens in them, and what was to be
- * said then would be lost. So a stream is begun anew before that, it is taken away at the end, and the answer is a message of its own. */
+ * said then would be lost. So a stream is begun anew before that, it is taken away at the end, and the answer is a message of its own:
+ * it has tables, a receipt and marks at what no output supports, which the words on their way have not. */
 #include <stdio.h>
 #include <string.h>
 #include "slack_status_private.h"
+#include "slack_text.h"
 
 enum {
+    WORDS_MAX = 10000, /* bytes in one stream; Slack takes 12,000 characters */
+    PIECE_MAX = 3000,  /* in one call */
     LIFE_MS = 240000,
     LATCH_MS = 3600000, /* a workspace that has no streams is asked again after that */
     TITLE_BYTES = 250,
@@ -45,6 +50,56 @@ static struct json *step_json(int step, const char *title, const char *status)
     return o;
 }
 
+/* ---- words ---- */
+
+void stream_take_draft(struct slack_status *s, const char *draft)
+{
+    const size_t shown = s->said + s->saying;
+    if (!draft || !s->draft || strncmp(draft, s->draft, shown) != 0)
+        s->said = s->saying = 0;
+    free(s->draft);
+    s->draft = draft ? xstrdup(draft) : NULL;
+}
+
+/* Behind what is shown. */
+static size_t piece_of(const struct slack_status *s)
+{
+    const size_t ready = s->draft ? slack_text_ready(s->draft, strlen(s->draft)) : 0;
+    if (ready <= s->said || s->streamed + (ready - s->said) > WORDS_MAX)
+        return 0;
+    const char *rest = s->draft + s->said;
+    const size_t cut = utf8_cut(rest, ready - s->said, PIECE_MAX);
+    return cut < ready - s->said ? slack_text_ready(rest, cut) : cut;
+}
+
+bool stream_has_words(const struct slack_status *s)
+{
+    return s->stream && piece_of(s) > 0;
+}
+
+static void add_words(struct slack_status *s, struct json *chunks)
+{
+    AUTO(str_clear) struct str text = STR_INIT((size_t)8 * PIECE_MAX);
+    const size_t n = piece_of(s);
+    if (n == 0)
+        return;
+    if (s->said == 0 && s->streamed > 0)
+        str_puts(&text, "\n\n");
+    slack_text_defuse(&text, s->draft + s->said, n);
+    struct json *o = json_new_object();
+    json_set_str(o, "type", "markdown_text");
+    json_set_str(o, "text", str_peek(&text));
+    json_push(chunks, o);
+    s->saying = n;
+}
+
+static void words_are_shown(struct slack_status *s)
+{
+    s->said += s->saying;
+    s->streamed += s->saying;
+    s->saying = 0;
+}
+
 static void call(struct slack_status *s, const char *method, struct json *take_chunks, slack_reply_fn *fn)
 {
     AUTO(str_clear) struct str form = STR_INIT(SLACK_FORM_MAX);
@@ -72,6 +127,7 @@ static void on_taken_away(void *ud, const struct slack_reply *r)
     free(s->shown);
     s->ts = s->shown = NULL;
     s->stream = false;
+    s->said = s->saying = s->streamed = 0;
     s->changed_ms = 0;
     status_keep(s);
     status_work(s);
@@ -116,6 +172,9 @@ static void on_appended(void *ud, const struct slack_reply *r)
     } else if (r->err && !err_retryable(r->err)) {
         take_away(s);
     } else {
+        if (!r->err || r->uncertain) /* once too few is better than twice */
+            words_are_shown(s);
+        s->saying = 0;
         status_work(s);
     }
 }
@@ -130,7 +189,9 @@ void stream_show(struct slack_status *s)
     chunks = json_new_array();
     if (!is_same_step(s->shown, s->wanted))
         json_push(chunks, step_json(s->step++, s->shown ? s->shown : s->wanted, "complete"));
-    json_push(chunks, step_json(s->step, s->wanted, "in_progress"));
+    if (!s->shown || strcmp(s->shown, s->wanted) != 0)
+        json_push(chunks, step_json(s->step, s->wanted, "in_progress"));
+    add_words(s, chunks);
     status_changed(s, xstrdup(s->wanted));
     call(s, "chat.appendStream", chunks, on_appended);
 }
@@ -152,8 +213,10 @@ static void on_begun(void *ud, const struct slack_reply *r)
         s->ts = xstrdup(ts);
         s->stream = true;
         s->stream_ms = loop_now_ms(s->o->loop);
+        words_are_shown(s);
         status_keep(s);
     }
+    s->saying = 0;
     status_work(s);
 }
 
@@ -166,6 +229,7 @@ void stream_begin(struct slack_status *s)
     (void)slack_inbox_asked(s->o->c.inbox, s->thread ? s->thread : "", &user);
     s->step = 1;
     json_push(chunks, step_json(s->step, s->wanted, "in_progress"));
+    add_words(s, chunks);
     slack_form_add(&form, "channel", s->place.channel);
     slack_form_add(&form, "thread_ts", s->place.root);
     if (*s->place.channel != 'D' && user) {

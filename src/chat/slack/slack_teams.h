@@ -26,6 +26,8 @@ struct slack_self slack_team_self(const struct slack_team *team);
 /* ---- people ---- */
 /* How a user is called; NULL: not asked yet. Borrowed until the next call. */
 const char *slack_people_name(struct slack_teams *t, const struct slack_team *team, const char *user);
+/* Where the organisation has installed the app for all its workspaces: the user is none of theirs, or it is not known whether. */
+bool slack_people_is_outside(struct slack_teams *t, const struct slack_team *team, const char *user);
 /* Asks for those that are not known: fn(ud) once, maybe at once; never later than a few seconds. */
 void slack_people_ask(struct slack_teams *t, struct slack_team *team, const char *const *users, size_t n,
                       void (*fn)(void *ud), void *ud);

@@ -207,6 +207,29 @@ void slack_text_defuse(struct str *out, const char *text, size_t n)
     }
 }
 
+/* Where the last line of the text begins. */
+static size_t line_begin(const char *text, size_t n)
+{
+    while (n && text[n - 1] != '\n')
+        n--;
+    return n;
+}
+
+size_t slack_text_ready(const char *text, size_t n)
+{
+    const size_t line = line_begin(text, n), blanks = strspn(text + line, " \t");
+    if (line + blanks >= n || strchr("|`~", text[line + blanks]))
+        return line; /* nothing yet, a row of a table, or a fence */
+    size_t end = n;
+    while (end > line && text[end - 1] != ' ' && (signed char)text[end - 1] >= 0)
+        end--; /* behind a blank, or behind a letter of a script that has none between its words */
+    end = utf8_cut(text, n, end);
+    for (size_t i = line; i < end; i++)
+        if (text[i] == '[' && !memchr(text + i, ')', end - i))
+            return i; /* a link, perhaps */
+    return end;
+}
+
 bool slack_text_is_link(const char *url)
 {
     const bool known = strncasecmp(url, "https://", 8) == 0 || strncasecmp(url, "http://", 7) == 0 ||

@@ -21,6 +21,9 @@ void slack_text_each_user(const char *text, void (*fn)(void *ud, const char *use
 void slack_text_escape(struct str *out, const char *text, size_t n);
 /* For markdown blocks, which take Markdown: only what Slack would make a mention or a broadcast of is made dead. */
 void slack_text_defuse(struct str *out, const char *text, size_t n);
+/* How much of Markdown that is still being written may be shown: whole words, whole lines of tables, no token of which the rest is yet
+ * to come. What was shown is never taken back, so it only grows with the text. */
+size_t slack_text_ready(const char *text, size_t n);
 /* True for http, https and mailto addresses that can stand in <url|label>. */
 bool slack_text_is_link(const char *url);
 #endif

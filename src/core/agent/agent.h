@@ -92,6 +92,8 @@ enum agent_spending { SPEND_FREELY, SPEND_LAST, SPEND_NOTHING }; /* LAST: one mo
 
 struct agent_events {
     void (*progress)(void *ud, const struct agent_progress *p);
+    /* What the model says, as it comes; borrowed. n 0: another call begins, and what was said before is no answer yet. Optional. */
+    void (*said)(void *ud, const char *text, size_t n);
     void (*cell)(void *ud, const char *code, struct cell *c); /* one cell is over; borrowed, may be given notes */
     /* Earlier turns up to `noted` are carried by these notes from now on (NULL: no new ones), and those up to `shortened` are sent as
      * transcript_shorten() leaves them: to be done again in later turns. Optional. */

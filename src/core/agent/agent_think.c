@@ -24,8 +24,9 @@ static void transport_failed(struct agent *a, const struct err *e);
 static void on_delta(void *ud, const char *text, size_t n)
 {
     struct agent *a = ud;
-    (void)text;
     a->heard_bytes += (int64_t)n;
+    if (a->ev.said && n)
+        a->ev.said(a->ud, text, n);
 }
 
 static void on_too_long(void *ud, int64_t window, int64_t sent)
@@ -53,6 +54,8 @@ static void ask(struct agent *a, enum model_tools tools)
     };
     a->asked_tokens = agent_tokens(a);
     a->heard_bytes = 0;
+    if (a->ev.said)
+        a->ev.said(a->ud, "", 0);
     if (a->in.model_ops->ask(&a->asking, a->in.model, &question, &events, a, &e) < 0) {
         a->asking = NULL;
         transport_failed(a, &e);

@@ -71,6 +71,7 @@ struct session_hub {
 /* The one line that says how a request is doing; replaced, then taken away. */
 struct status_line {
     char *text;
+    struct str draft;            /* what the model says so far, where that is shown */
     int64_t since_ms, posted_ms; /* loop's clock: of this text; of the last post, 0: none shown */
     loop_timer timer;
 };
@@ -365,6 +366,7 @@ void unkept_free(struct session_hub *h);
 
 /* session_status.c */
 void status_set(struct request *r, char *take_text);
+void status_said(struct request *r, const char *text, size_t n); /* n 0: from the beginning again */
 void status_end(struct request *r);
 void status_all_end(struct session *s); /* nobody will tell how it goes */
 void status_queue(struct session *s);   /* everybody's place in the line */

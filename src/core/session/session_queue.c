@@ -72,6 +72,7 @@ void request_free(struct request *r)
     r->session->request_n--;
     r->session->hub->request_n--;
     free(r->status.text);
+    str_clear(&r->status.draft);
     free(r->event_id);
     free(r->reply_to);
     free(r->sender);

@@ -8,6 +8,7 @@ enum {
     BETWEEN_MS = 1000, /* from one post to the next, at the least */
     REFRESH_MS = 5000, /* when only the seconds change */
     TELL_SECONDS = 3,  /* seconds are told from here on */
+    DRAFT_MAX = 32 << 10,
 };
 
 static void on_posted(void *ud, const struct err *e)
@@ -28,6 +29,7 @@ static void post(struct request *r, const char *text)
         .thread = s->row.thread,
         .reply_to = r->reply_to,
         .markdown = text,
+        .draft = *text && r->status.draft.len ? str_peek(&r->status.draft) : NULL,
     };
     if (s->chat->ops->post(s->chat->chat, &p, on_posted, NULL, &ignored) < 0)
         return;
@@ -69,8 +71,28 @@ void status_set(struct request *r, char *take_text)
     arm(r, r->status.posted_ms ? r->status.posted_ms + BETWEEN_MS - now : r->came_ms + QUIET_MS - now);
 }
 
+static bool takes_drafts(const struct hub_chat *c)
+{
+    return c->ops->takes_drafts && c->ops->takes_drafts(c->chat);
+}
+
+void status_said(struct request *r, const char *text, size_t n)
+{
+    struct status_line *l = &r->status;
+    const int64_t now = loop_now_ms(r->session->hub->parts.loop);
+    if (!takes_drafts(r->session->chat))
+        return;
+    l->draft.max = DRAFT_MAX;
+    if (n == 0)
+        str_clear(&l->draft);
+    str_add(&l->draft, text, n); /* what is beyond is seen in the answer */
+    if (n && l->text && !r->session->hub->resting)
+        arm(r, l->posted_ms ? l->posted_ms + BETWEEN_MS - now : r->came_ms + QUIET_MS - now);
+}
+
 void status_end(struct request *r)
 {
+    str_clear(&r->status.draft);
     loop_cancel(r->session->hub->parts.loop, r->status.timer);
     r->status.timer = 0;
     if (r->status.posted_ms)

@@ -305,6 +305,12 @@ static void on_progress(void *ud, const struct agent_progress *p)
     }
 }
 
+static void on_said(void *ud, const char *text, size_t n)
+{
+    const struct session *s = ud;
+    status_said(s->turn->request, text, n);
+}
+
 static void on_cell(void *ud, const char *code, struct cell *c)
 {
     struct session *s = ud;
@@ -386,6 +392,7 @@ static void start_agent(struct session *s)
 {
     static const struct agent_events events = {
         .progress = on_progress,
+        .said = on_said,
         .cell = on_cell,
         .shortened = session_shortened,
         .may_spend = session_may_spend,

@@ -146,6 +146,8 @@ def check_chunks(chunks: object) -> None:
     if not isinstance(chunks, list) or not chunks:
         raise Refusal("invalid_chunks")
     for c in chunks:
+        if c.get("type") == "markdown_text" and set(c) == {"type", "text"} and c["text"]:
+            continue
         task = c.get("type") == "task_update" and c.get("id") and c.get("status") in ("pending", "in_progress", "complete", "error")
         if not task or not 0 < len(c.get("title", "")) <= 256 or set(c) - {"type", "id", "title", "status", "details", "output", "sources"}:
             raise Refusal("invalid_chunks")
