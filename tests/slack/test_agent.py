@@ -1,10 +1,13 @@
 """What makes the bot an agent of Slack's: titles, judgements, what was missed during an outage, and words for what did not work."""
 import json
+import queue
 import sqlite3
 import tempfile
+import threading
 import time
 import unittest
 from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from daemon import Case, Daemon, python
@@ -186,6 +189,53 @@ class Streams(Case):
         s.until(lambda: not self.left(), what="the stream of the earlier life to be taken away")
 
 
+    def model(self) -> tuple[str, "queue.Queue[str | None]"]:
+        """A model that says what is put into the queue, as it is put there; None: the end of an answer."""
+        said: queue.Queue[str | None] = queue.Queue()
+
+        class Model(BaseHTTPRequestHandler):
+            def log_message(self, *_: object) -> None:
+                pass
+
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["Content-Length"]))
+                self.send_response(200)
+                self.send_header("Content-Type", "text/event-stream")
+                self.end_headers()
+                while (words := said.get()) is not None:
+                    chunk = {"id": "x", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": words}, "finish_reason": None}]}
+                    self.wfile.write(f"data: {json.dumps(chunk)}\n\n".encode())
+                last = {"id": "x", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+                self.wfile.write(f"data: {json.dumps(last)}\n\ndata: [DONE]\n\n".encode())
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        self.addCleanup(said.put, None)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{server.server_address[1]}/v1", said
+
+    def test_13_words_of_an_answer_are_shown_as_they_come_and_the_answer_follows_whole(self) -> None:
+        s = self.slack
+        url, said = self.model()
+        self.run_daemon("slack.streaming=yes", "model.house.dialect=chat", f"model.house.url={url}", "model.house.name=m", "agent.model=house")
+        root = s.say("U1", "C1", "<@UBOT> tell me something")
+        said.put("It was a dark and ")
+        said.put("stormy night; <!chan")
+        shown = lambda: "".join(m.get("_words", "") for m in s.messages["C1"] if m.get("thread_ts") == root)
+        s.until(lambda: shown() == "It was a dark and stormy night; ", what="the first words")
+        said.put("nel> the rain fell in torrents.\n\n| a | b |\n|---|---|\n| 1")
+        s.until(lambda: "torrents." in shown(), what="more words")
+        self.assertNotIn("| 1", shown())
+        said.put(" | 2 |\n\nThe end.")
+        said.put(None)
+        m = self.answer("C1", root, "The end.")
+        self.assertIn("It was a dark and stormy night", s.text_of(m))
+        s.until(lambda: not self.left(), what="the stream to be taken away")
+        self.assertEqual(len(self.answers("C1", root)), 1)
+        self.assertEqual(s.complaints, [])
+
+
 class Outage(Case):
     """Nothing was delivered while the program was away, and nothing will be: Slack gave up."""
 
@@ -264,6 +314,44 @@ class Outage(Case):
         d.until("slack_caught_up")
 
 
+class Secrets(Case):
+    MARKS = ("xoxb-", "xapp-", "xoxe", "ticket=", "/upload/v1/", "s3cr3t", "client-secret")
+
+    def test_acceptance_h_no_token_ticket_or_upload_address_is_in_any_log_or_kept_file_whatever_fails(self) -> None:
+        """Every call that carries a secret fails in every way, and the log says all that it can say."""
+        s = self.slack
+        d = self.run_daemon("service.log_level=debug", http=True)
+        for method in ("chat.postMessage", "files.getUploadURLExternal", "files.completeUploadExternal", "users.info", "files.info"):
+            for how in ({"status": 500}, {"html": True}, {"cut": True}, {"code": "internal_error"}):
+                s.fail(method, **how)
+        s.fail("upload", n=2)
+        s.upgrade_status = 502
+        s.cut()
+        d.until("slack_offline")
+        d.until("slack_link_over", 3)
+        s.upgrade_status, s.bad_accept = 101, True
+        n = len(s.opens)
+        s.until(lambda: len(s.opens) > n + 1, what="a handshake that is refused")
+        s.bad_accept = False
+        s.until(s.online, what="a link")
+        s.foreign_hop = True
+        root = s.say("U1", "C1", "<@UBOT> " + python(PNG_CODE), files=[s.add_file("away.csv", b"x\n")])
+        self.answer("C1", root, "plotted", timeout=180)
+        s.foreign_hop = False
+        d.end()
+        s.tokens["xoxb-test-1"]["expired"] = True
+        late = self.run_daemon("service.log_level=debug", online=False)
+        late.until("slack_team_refused")
+        late.end()
+        logs = "\n".join(line for x in self.daemons for line in x.log).encode()
+        self.assertGreater(logs.count(b"level=debug"), 10)
+        kept = [(p, p.read_bytes()) for p in (self.folder / "data").rglob("*") if p.is_file()]
+        self.assertIn("sandbook.db", [p.name for p, _ in kept])
+        for mark in self.MARKS:
+            for where, data in [("the log", logs), *kept]:
+                self.assertNotIn(mark.encode(), data, where)
+
+
 class Installs(Case):
     def installs(self, *rows: dict) -> Path:
         path = self.folder / "installs.json"
@@ -290,6 +378,25 @@ class Installs(Case):
             d = self.run_daemon(f"slack.installs_file={installs}") if life == 0 else d
         tokens = {c["args"]["channel"]: c["token"] for c in self.calls("chat.postMessage")}
         self.assertEqual(tokens, {"C1": "xoxb-one", "C2": "xoxb-two"})
+
+    def test_an_organisation_answers_its_own_people_in_shared_channels_and_nobody_elses(self) -> None:
+        s = self.slack
+        s.tokens.clear()
+        s.add_team("T1", "xoxb-one")
+        installs = self.installs({"enterprise_id": "E1", "team_id": None, "bot_token": "xoxb-one"})
+        d = self.run_daemon(f"slack.installs_file={installs}", "slack.bot_token_file=")
+        people = {"W1": ("T5", {"enterprise_user": {"enterprise_id": "E1"}}), "W2": ("T9", {"enterprise_user": {"enterprise_id": "E9"}}), "W3": ("T8", {}), "W4": ("T7", {"is_stranger": True, "enterprise_user": {"enterprise_id": "E1"}})}
+        said = {}
+        for user, (home, more) in people.items():
+            s.users[user] = {"id": user, "team_id": home, "name": user.lower(), "real_name": user, "profile": {"display_name": user.lower()}} | more
+            said[user] = s.ts()
+            s.messages.setdefault("C1", []).append({"user": user, "text": "x", "ts": said[user]})
+            event = {"type": "app_mention", "user": user, "user_team": home, "text": "<@UBOT> " + python(f"print('for {user}')"), "ts": said[user], "channel": "C1"}
+            s.emit(event, is_ext_shared_channel=True, authorizations=[{"enterprise_id": "E1", "team_id": None, "user_id": "UBOT", "is_bot": True, "is_enterprise_install": True}])
+        self.answer("C1", said["W1"], "for W1")
+        d.until("slack_external_ignored", 3)
+        self.all_acked()
+        self.assertEqual([u for u in said if self.answers("C1", said[u])], ["W1"])
 
     def test_a_renewal_keeps_what_others_wrote_into_the_row_and_waits_for_a_full_disk(self) -> None:
         s = self.slack

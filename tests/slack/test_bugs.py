@@ -1,9 +1,13 @@
 """What other bots got wrong: twenty reports from their trackers, each as a test. All on one daemon; each in a thread of its own."""
 import json
+import re
+import sqlite3
 import tempfile
 import threading
 import time
 import unittest
+import urllib.error
+import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -20,7 +24,7 @@ class Reports(Case):
         cls.addClassCleanup(cls.slack.close)
         folder = tempfile.TemporaryDirectory(prefix="sandbook-slack-")
         cls.addClassCleanup(folder.cleanup)
-        cls.daemon = Daemon(cls.slack, Path(folder.name))
+        cls.daemon = Daemon(cls.slack, Path(folder.name), "status.listen=127.0.0.1:0")
         cls.addClassCleanup(cls.daemon.end)
         cls.daemon.until("slack_online")
 
@@ -52,11 +56,13 @@ class Reports(Case):
 
     def test_01_a_slow_answer_and_deliveries_again_are_one_answer(self) -> None:
         before = set(self.slack.envelopes)
-        root = self.ask("import time; time.sleep(1.5); print('slow one')")
+        root = self.ask("import time; time.sleep(3); print('slow one')")
         for e in set(self.slack.envelopes) - before:
             self.slack.resend_envelope(e)
             for retry in (1, 2, 3):
                 self.slack.deliver(self.slack.envelopes[e]["payload"], retry=retry)
+        self.all_acked()
+        self.assertEqual(self.answers("C1", root), [], "acknowledged only when it was answered")
         self.once("C1", root, "slow one")
 
     def test_02_what_comes_only_as_a_retry_is_answered(self) -> None:
@@ -100,6 +106,15 @@ class Reports(Case):
         root = s.say("U1", "C1", "<@UBOT> " + python("import os; print(sorted(os.listdir('.')))"), files=[s.add_file("gone.csv", b"a,b\n1,2\n")])
         self.answer("C1", root, "files:read")
         self.assertNotIn("gone.csv", s.text_of(self.answer("C1", root, "[")))
+        s.html_files = False
+        token = s.tokens["xoxb-test-1"]
+        scopes, token["scopes"] = token["scopes"], token["scopes"].replace("files:read", "")
+        try:
+            root = s.say("U1", "C2", "<@UBOT> " + python("import os; print(sorted(os.listdir('.')))"), files=[s.add_file("barred.csv", b"a,b\n1,2\n")])
+            self.answer("C2", root, "files:read")
+            self.assertNotIn("barred.csv", s.text_of(self.answer("C2", root, "[")))
+        finally:
+            token["scopes"] = scopes
 
     def test_09_the_token_follows_no_redirect_to_strangers(self) -> None:
         s = self.slack
@@ -132,12 +147,40 @@ class Reports(Case):
         for order in (True, "mention first", "only mention"):
             root = self.ask(f"print('order {order}')", both=order)
             self.once("C1", root, f"order {order}")
+        s = self.slack
+        old = next(x for x in s.links if x.ready and not x.leaving)
+        s.disconnect("warning")
+        new = s.until(lambda: next((x for x in s.links if x is not old and x.ready), None), what="the new link")
+        m = {"type": "message", "user": "U1", "text": "<@UBOT> " + python("print('by two links')"), "ts": s.ts(), "channel": "C1", "channel_type": "channel", "team": "T1"}
+        s.messages["C1"].append(dict(m))
+        body = {"type": "event_callback", "team_id": "T1", "api_app_id": "AAPP", "event_id": "EvTwo1", "event": m}
+        other = body | {"event_id": "EvTwo2", "event": {k: v for k, v in m.items() if k != "channel_type"} | {"type": "app_mention"}}
+        threads = [threading.Thread(target=s.deliver, args=(b,), kwargs={"link": x}) for b, x in ((body, old if old.open else new), (other, new))]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.once("C1", m["ts"], "by two links")
         thread = self.ask("print('root of it')")
         self.answer("C1", thread, "root of it")
         ts = self.slack.say("U1", "C1", python("print('told to all')"), thread=thread, subtype="thread_broadcast", root={"ts": thread})
         m = self.slack.find("C1", ts)
         self.slack.emit({"type": "message", "subtype": "message_changed", "hidden": True, "channel": "C1", "channel_type": "channel", "ts": self.slack.ts(), "message": m, "previous_message": m})
         self.once("C1", thread, "told to all")
+
+    def test_11_an_edit_that_adds_the_mention_is_one_question(self) -> None:
+        s = self.slack
+        for i, mention_first in enumerate((False, True)):
+            ts = s.say("U1", "C2", python(f"print('edited in {i}')"))
+            m = s.find("C2", ts)
+            before, m["text"] = dict(m), "<@UBOT> " + m["text"]
+            m["edited"] = {"user": "U1", "ts": s.ts()}
+            changed = {"type": "message", "subtype": "message_changed", "hidden": True, "channel": "C2", "channel_type": "channel", "ts": s.ts(), "message": dict(m), "previous_message": before}
+            mention = {k: v for k, v in m.items() if k != "channel_type"} | {"type": "app_mention", "channel": "C2"}
+            for event in (mention, changed) if mention_first else (changed, mention):
+                s.emit(event)
+            self.once("C2", ts, f"edited in {i}")
+            self.assertEqual(len(self.answers("C2", ts)), 1)
 
     def test_12_files_of_earlier_messages_in_a_thread_are_there(self) -> None:
         s = self.slack
@@ -171,6 +214,19 @@ class Reports(Case):
         s.fail("users.info", status=429, retry_after=2)
         root = self.ask("print('limited')")
         self.once("C1", root, "limited")
+        asked = s.say("U1", "C1", python("print('first wording')"), thread=root)
+        self.answer("C1", root, "first wording")
+        s.calls.clear()
+        held = s.hold("chat.update", False)
+        s.fail("chat.update", status=429, retry_after=1)
+        s.fail("chat.update", code="ratelimited", retry_after=1)
+        s.edit("C1", asked, python("print('second wording')"))
+        s.until(lambda: self.calls("chat.update"), what="an update that hangs")
+        other = self.ask("print('meanwhile')", channel="C2")
+        self.answer("C2", other, "meanwhile")
+        self.assertEqual(len(self.calls("chat.update")), 1, "the other channel waited for the update")
+        held.set()
+        s.until(lambda: not self.answers("C1", root, "first wording"), what="the old answer to be amended")
 
     def test_17_model_output_mentions_nobody(self) -> None:
         words = "<!channel> <@U1> if a<b && c>d @here <https://evil.example|bank>"
@@ -204,12 +260,24 @@ class Reports(Case):
     def test_20_being_deaf_is_known(self) -> None:
         s = self.slack
         n = sum("slack_offline" in line for line in self.daemon.log)
+        self.assertEqual(self.ready(), (200, None))
         s.upgrade_status = 502
         s.cut()
         self.daemon.until("slack_offline", n + 1)
+        self.assertEqual(self.ready(), (503, "slack: no link is up"))
         s.upgrade_status = 101
         s.until(s.online, what="a link")
         self.daemon.until("slack_online", n + 2)
+        self.assertEqual(self.ready(), (200, None))
+
+    def ready(self) -> tuple[int, str | None]:
+        """What the health page says to whoever watches."""
+        port = re.search(r"port=(\d+)", self.daemon.until("status_served"))
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port[1] if port else 0}/health", timeout=30) as r:
+                return r.status, json.load(r).get("why")
+        except urllib.error.HTTPError as e:
+            return e.code, json.load(e).get("why")
 
 
 class Alone(Case):
@@ -229,6 +297,41 @@ class Alone(Case):
         probe = s.say("U1", "C2", f"<@UBOT> {python('print(1)')}")
         s.until(lambda: self.answers("C2", probe), what="the probe")
         self.assertEqual([len(self.answers("C1", r)) for r in roots], [1] * 4)
+
+    def test_03_what_comes_again_a_day_later_is_known(self) -> None:
+        """Five minutes and twenty-three hours after the first time, and also by a process that was started since."""
+        d, s = self.run_daemon(), self.slack
+        root = s.say("U1", "C1", "<@UBOT> " + python("print('long ago')"))
+        self.answer("C1", root, "long ago")
+        self.all_acked()
+        envelopes = list(s.envelopes.values())
+        for minutes in (6, 23 * 60):
+            d.end()
+            with sqlite3.connect(self.folder / "data/sandbook.db") as db:  # as if all this had been then
+                db.execute("UPDATE kept SET value=CAST(value AS INTEGER)-? WHERE platform='slack' AND kind='seen' AND key LIKE 'e/%'", (minutes * 60_000,))
+                db.execute("UPDATE kept SET value=json_set(value, '$.at', json_extract(value, '$.at')-?) WHERE platform='slack' AND kind='seen' AND key LIKE 'm/%'", (minutes * 60_000,))
+            d = self.run_daemon()
+            for e in envelopes:
+                s.deliver(e["payload"], retry=3)
+                s.deliver(e["payload"] | {"event_id": f"EvAgain{minutes}"}, retry=3)  # the same message under another event's id
+            self.all_acked()
+            probe = s.say("U1", "C2", "<@UBOT> " + python("print('through')"))
+            self.answer("C2", probe, "through")
+            self.assertEqual(len(self.answers("C1", root)), 1)
+
+    def test_05_a_link_that_hangs_half_open_is_replaced_and_nothing_is_lost(self) -> None:
+        d, s = self.run_daemon(), self.slack
+        s.freeze()
+        frozen, began = list(s.links), time.monotonic()
+        root = s.say("U1", "C1", "<@UBOT> " + python("print('said to a dead link')"))
+        s.until(lambda: any(x.ready and x not in frozen for x in s.links), timeout=60, what="another link")
+        self.assertLess(time.monotonic() - began, 40)
+        for x in frozen:
+            x.frozen = False
+            x.drop()
+        self.answer("C1", root, "said to a dead link")
+        self.assertEqual(len(self.answers("C1", root)), 1)
+        d.until("slack_online", 2)
 
     def test_06_fifty_disconnects_make_no_storm_and_leak_nothing(self) -> None:
         d = self.run_daemon("slack.backoff_max=60s")
@@ -289,11 +392,15 @@ class Alone(Case):
         tall = "| n | square |\n|---:|---:|\n" + "".join(f"| {i} | {i * i} |\n" for i in range(300))
         self.run_daemon(recording=[{"text": t} for t in (wide, tables, long, tall, "short")])
         s = self.slack
-        for text, last in ((wide, "29"), (tables, "59"), (long, "Paragraph 399"), (tall, "89401"), ("short", "short")):
+        parts = (
+            (wide, [f"c{i}" for i in range(30)]), (tables, [f"Table {i}" for i in range(60)]), (long, [f"Paragraph {i}." for i in range(400)]),
+            (tall, [str(i * i) for i in range(300)]), ("short", ["short"]),
+        )
+        for text, wanted in parts:
             root = s.say("U1", "C1", "<@UBOT> go on")
             s.until(lambda r=root: self.answers("C1", r), what="an answer")
             whole = lambda r=root: " ".join([s.text_of(m) for m in s.said("C1", r)] + [s.bytes[f["id"]].decode() for m in s.said("C1", r) for f in m.get("files", [])])
-            s.until(lambda: last in whole(), what=f"the end of {text[:20]!r}")
+            s.until(lambda w=wanted: all(x in whole() for x in w), what=f"all of {text[:20]!r}")
 
 
 if __name__ == "__main__":
