@@ -21,7 +21,7 @@ struct chat {
     const struct chat_events *ev;
     void *ud;
     struct local_terminal t;
-    bool json;           /* lines are JSON both ways */
+    bool json;                /* lines are JSON both ways */
     bool reading, eof, ended; /* stdin is watched; has nothing more; on_end was told */
     struct str in;
     uint64_t said; /* makes event ids; unique in one run */

@@ -149,7 +149,8 @@ static const struct {
                            "没有第 {a} 个问题：`history` 共列出 {b} 个。" },
     [WORD_RESET] = { "Variables are gone, files are kept.", "变量已清空，文件仍在。" },
     [WORD_TOKEN] = { "{a} token", "{a} token" },
-    [WORD_USAGE_ONE] = { "This conversation so far: {a} in {b} call of a model.", "这个会话至今：{a}，调用模型 {b} 次。" },
+    [WORD_USAGE_ONE] = { "This conversation so far: {a} in {b} call of a model.",
+                         "这个会话至今：{a}，调用模型 {b} 次。" },
     [WORD_USAGE] = { "This conversation so far: {a} in {b} calls of a model.", "这个会话至今：{a}，调用模型 {b} 次。" },
     [WORD_FORGOTTEN] = { "Everything of this conversation is forgotten: what was said, code, files and variables. "
                          "What was posted here stays with the chat server.",

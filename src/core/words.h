@@ -90,9 +90,9 @@ enum word {
     WORD_NO_CELL,    /* a: what was given for its number */
     WORD_WHICH_CELL,
     WORD_NO_QUESTION, /* a: what was given for its number, b: how many there are */
-    WORD_TOKEN,           /* a: 1 */
-    WORD_USAGE,           /* a: amount, b: calls */
-    WORD_USAGE_ONE,       /* the same, b: 1 */
+    WORD_TOKEN,       /* a: 1 */
+    WORD_USAGE,       /* a: amount, b: calls */
+    WORD_USAGE_ONE,   /* the same, b: 1 */
     WORD_FORGOTTEN,
     WORD_NO_LIMIT,
     WORD_LIMIT_CELL, /* a: seconds, b: MB */

@@ -362,8 +362,8 @@ class Installs(Case):
     def test_two_organisations_answer_each_with_its_own_token(self) -> None:
         s = self.slack
         s.tokens.clear()
-        s.add_team("T1", "xoxb-one")
-        s.add_team("T2", "xoxb-two")
+        s.add_team("T1", "xoxb-one", enterprise="E1")
+        s.add_team("T2", "xoxb-two", enterprise="E2")
         installs = self.installs({"enterprise_id": "E1", "team_id": None, "bot_token": "xoxb-one"}, {"enterprise_id": "E2", "team_id": None, "bot_token": "xoxb-two"})
         d = self.run_daemon(f"slack.installs_file={installs}")
         for life in range(2):
@@ -382,7 +382,7 @@ class Installs(Case):
     def test_an_organisation_answers_its_own_people_in_shared_channels_and_nobody_elses(self) -> None:
         s = self.slack
         s.tokens.clear()
-        s.add_team("T1", "xoxb-one")
+        s.add_team("T1", "xoxb-one", enterprise="E1")
         installs = self.installs({"enterprise_id": "E1", "team_id": None, "bot_token": "xoxb-one"})
         d = self.run_daemon(f"slack.installs_file={installs}", "slack.bot_token_file=")
         people = {"W1": ("T5", {"enterprise_user": {"enterprise_id": "E1"}}), "W2": ("T9", {"enterprise_user": {"enterprise_id": "E9"}}), "W3": ("T8", {}), "W4": ("T7", {"is_stranger": True, "enterprise_user": {"enterprise_id": "E1"}})}

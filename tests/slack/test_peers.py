@@ -201,7 +201,7 @@ EVENTS = {
 ARGUMENTS = {
     "agents.sessions.setStatus": "AgentsSessionsSetStatus", "apps.connections.open": "AppsConnectionsOpen", "assistant.threads.setStatus": "AssistantThreadsSetStatus",
     "assistant.threads.setSuggestedPrompts": "AssistantThreadsSetSuggestedPrompts", "assistant.threads.setTitle": "AssistantThreadsSetTitle", "auth.test": "AuthTest", "chat.delete": "ChatDelete",
-    "chat.postEphemeral": "ChatPostEphemeral", "chat.postMessage": "ChatPostMessage", "chat.update": "ChatUpdate", "conversations.history": "ConversationsHistory",
+    "chat.appendStream": "ChatAppendStream", "chat.startStream": "ChatStartStream", "chat.stopStream": "ChatStopStream", "chat.postEphemeral": "ChatPostEphemeral", "chat.postMessage": "ChatPostMessage", "chat.update": "ChatUpdate", "conversations.history": "ConversationsHistory",
     "conversations.replies": "ConversationsReplies", "files.completeUploadExternal": "FilesCompleteUploadExternal", "files.getUploadURLExternal": "FilesGetUploadURLExternal",
     "files.info": "FilesInfo", "users.info": "UsersInfo",
 }
@@ -210,7 +210,7 @@ ARGUMENTS = {
 def from_form(args: dict) -> dict:
     out = {}
     for k, v in args.items():
-        nested = isinstance(v, str) and k in ("blocks", "metadata", "files", "prompts")
+        nested = isinstance(v, str) and k in ("blocks", "metadata", "files", "prompts", "chunks")
         out["alt_text" if k == "alt_txt" else k] = json.loads(v) if nested else v == "true" if v in ("true", "false") else int(v) if k in ("limit", "length") else v
     return out
 
@@ -263,7 +263,12 @@ class Types(unittest.TestCase):
         d.end()
         with sqlite3.connect(case.folder / "data/sandbook.db") as db:
             db.execute("UPDATE kept SET value=? WHERE kind='alive'", (str(int(time.time() - 1000) * 1000),))
-        case.run_daemon().until("slack_caught_up")
+        s.no_agent = False
+        slow = {"text": "First I look at it. Then", "calls": [{"name": "run_python", "args": {"code": "import time; time.sleep(4)"}}]}
+        case.run_daemon("slack.streaming=yes", recording=[slow, {"text": "Now I know."}]).until("slack_caught_up")
+        case.answer("C2", s.say("U1", "C2", "<@UBOT> what is it?"), "Now I know")
+        s.until(lambda: case.calls("chat.stopStream"), what="the stream to be stopped")
+        self.assertIn("First I look at it. ", [m["_words"] for m in s.streamed])
         s.emit({"type": "channel_id_changed", "old_channel_id": "G1", "new_channel_id": "C77", "event_ts": s.ts()})
         s.emit({"type": "app_uninstalled"})
         case.all_acked()

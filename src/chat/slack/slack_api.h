@@ -72,4 +72,6 @@ enum slack_class {
     SLACK_BENIGN,    /* as good as done */
 };
 enum slack_class slack_error_class(const char *code);
+/* It will not be otherwise in a while: not a bad moment of Slack's, nor too many calls. */
+bool slack_lacks_feature(const struct slack_reply *r);
 #endif

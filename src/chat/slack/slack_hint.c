@@ -54,8 +54,7 @@ static void on_shown(void *ud, const struct slack_reply *r)
 {
     struct slack_hint *h = ud;
     h->call = NULL;
-    const enum slack_class kind = r->error ? slack_error_class(r->error) : SLACK_TRANSIENT;
-    if (kind != SLACK_WAIT && kind != SLACK_TRANSIENT)
+    if (slack_lacks_feature(r))
         h->team->no_agent_until_ms = time_unix_ms() + LATCH_MS;
     hint_free(h);
 }

@@ -72,7 +72,7 @@ static size_t count(const struct slack_links *s, enum link_state from, enum link
     return n;
 }
 
-static bool is_online(const struct slack_links *s)
+bool slack_links_online(const struct slack_links *s)
 {
     return count(s, LINK_READY, LINK_LEAVING) > 0;
 }
@@ -96,7 +96,7 @@ static void count_ready(const struct slack_links *s)
 static void tell_offline(struct slack_links *s)
 {
     count_ready(s);
-    if (!s->online || is_online(s))
+    if (!s->online || slack_links_online(s))
         return;
     s->online = false;
     s->offline_ms = loop_now_ms(s->c.loop);

@@ -31,5 +31,6 @@ struct slack_links_events {
 struct slack_links *slack_links_new(const struct slack_links_config *c, const struct slack_links_events *ev, void *ud);
 /* On the link it came by, else on any other. */
 void slack_links_ack(struct slack_links *s, uint64_t link, const char *envelope_id);
-void slack_links_free(struct slack_links *s); /* at once; NULL is fine */
+bool slack_links_online(const struct slack_links *s); /* something can be heard */
+void slack_links_free(struct slack_links *s);         /* at once; NULL is fine */
 #endif

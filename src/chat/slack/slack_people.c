@@ -76,7 +76,7 @@ const char *slack_people_name(struct slack_teams *t, const struct slack_team *te
 bool slack_people_is_outside(struct slack_teams *t, const struct slack_team *team, const char *user)
 {
     autofree char *key = key_of(team, user);
-    const struct person *p = find(t, key);
+    const struct person *p = map_get(&t->people, key);
     if (!p || !p->enterprise || !team->enterprise)
         return true;
     return p->stranger || strcmp(p->enterprise, team->enterprise) != 0;

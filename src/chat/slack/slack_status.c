@@ -9,7 +9,7 @@
 
 enum {
     BETWEEN_MS = 3000,
-    STREAM_MS = 1000, /* the same, of a stream */
+    STREAM_MS = 1000,    /* the same, of a stream */
     LATCH_MS = 3600000,  /* a feature that a workspace has not is tried again after that */
     REFRESH_MS = 90000,  /* Slack forgets a status after two minutes, */
     SESSION_MS = 600000, /* and after an hour that a session is at work */
@@ -88,7 +88,7 @@ void status_later(struct slack_status *s, int64_t ms)
 static void nobody_waits(void *ud, const struct slack_reply *r)
 {
     struct slack_team *team = ud;
-    if (r->error && slack_error_class(r->error) != SLACK_WAIT)
+    if (slack_lacks_feature(r))
         team->no_status_until_ms = time_unix_ms() + LATCH_MS;
 }
 
@@ -148,8 +148,10 @@ static void on_agent(void *ud, const struct slack_reply *r)
     struct slack_status *s = ud;
     s->call = NULL;
     if (r->err && !s->shown) {
-        s->place.team->no_agent_until_ms = time_unix_ms() + LATCH_MS;
         s->agent = false;
+        s->plain = true;
+        if (slack_lacks_feature(r))
+            s->place.team->no_agent_until_ms = time_unix_ms() + LATCH_MS;
     }
     status_work(s);
 }
@@ -255,7 +257,7 @@ static void send_message(struct slack_status *s)
 static bool wants_agent(const struct slack_status *s)
 {
     const char *mode = s->o->conf->slack_status;
-    if (!s->place.root || strcmp(mode, "message") == 0)
+    if (!s->place.root || s->plain || strcmp(mode, "message") == 0)
         return false;
     return s->place.team->no_agent_until_ms <= time_unix_ms();
 }

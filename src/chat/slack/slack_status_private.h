@@ -9,11 +9,11 @@ struct slack_status {
     struct slack_out *o;
     char *txn, *room, *thread;
     struct place place;
-    char *wanted, *shown; /* "": to be taken away; shown NULL: nothing is */
-    char *ts;             /* of the message, or of the stream; NULL: none */
-    bool agent, stream;
-    int step;                     /* of the stream */
-    char *draft;                  /* what the model says so far; NULL: nothing */
+    char *wanted, *shown;          /* "": to be taken away; shown NULL: nothing is */
+    char *ts;                      /* of the message, or of the stream; NULL: none */
+    bool agent, stream, plain;     /* plain: Slack's own status did not work this time */
+    int step;                      /* of the stream */
+    char *draft;                   /* what the model says so far; NULL: nothing */
     size_t said, saying, streamed; /* bytes of the draft that are shown; on their way; in this stream altogether */
     struct slack_call *call;
     loop_timer timer;

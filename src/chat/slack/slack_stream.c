@@ -13,7 +13,8 @@ enum {
     WORDS_MAX = 10000, /* bytes in one stream; Slack takes 12,000 characters */
     PIECE_MAX = 3000,  /* in one call */
     LIFE_MS = 240000,
-    LATCH_MS = 3600000, /* a workspace that has no streams is asked again after that */
+    LATCH_MS = 3600000, /* a workspace that has no streams is asked again after that, */
+    PAUSE_MS = 60000,   /* and one that had none at the moment after that */
     TITLE_BYTES = 250,
 };
 
@@ -204,7 +205,7 @@ static void on_begun(void *ud, const struct slack_reply *r)
     const char *ts = json_str_or(r->body, "ts", NULL);
     s->call = NULL;
     if (r->err || !ts) {
-        s->place.team->no_stream_until_ms = time_unix_ms() + LATCH_MS;
+        s->place.team->no_stream_until_ms = time_unix_ms() + (slack_lacks_feature(r) ? LATCH_MS : PAUSE_MS);
         free(s->shown);
         s->shown = NULL;
         s->changed_ms = 0;

@@ -47,7 +47,7 @@ class Web(Streams):
         return {"access_token": token, "refresh_token": refresh, "expires_in": 43200, "token_type": "bot"}
 
     def do_auth_test(self, _: dict, who: dict) -> dict:
-        return {"url": "https://fake.slack.com/", "team": "Fake", "team_id": who["team"], "user": "sandbook", "user_id": who["user"], "bot_id": who["bot"], "is_enterprise_install": False}
+        return {"url": "https://fake.slack.com/", "team": "Fake", "team_id": who["team"], "user": "sandbook", "user_id": who["user"], "bot_id": who["bot"], "enterprise_id": who.get("enterprise"), "is_enterprise_install": bool(who.get("enterprise"))}
 
     def do_api_test(self, args: dict, _: dict) -> dict:
         return {"args": args}
