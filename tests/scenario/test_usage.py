@@ -132,11 +132,11 @@ class Places(Case):
 
 class Files(Case):
     def test_a_name_with_a_line_end_in_it_is_a_file_all_the_same(self) -> None:
-        path = Path(self.out, "two\nlines\x7f.csv")
+        path = Path(self.out, "two\nlines.csv")
         path.write_bytes((REAL / "tips.csv").read_bytes())
         answer = self.ask("how many rows?", path)
         self.assertIn("244", answer["answer"])
-        self.assertIn("two_lines_.csv", answer["cells"][0]["code"])
+        self.assertIn("two_lines.csv", answer["cells"][0]["code"])
 
     def test_files_that_cannot_be_read_are_named_before_anything_starts(self) -> None:
         secret = Path(self.out, "secret.csv")

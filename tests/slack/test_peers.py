@@ -252,6 +252,8 @@ class Types(unittest.TestCase):
         s.fail("agents.sessions.setStatus", code="unknown_method")
         nap = "import time, matplotlib.pyplot as plt\nplt.plot([1])\ntime.sleep({})\nprint('slept')"
         case.answer("D1", s.say("U1", "D1", daemon.python(nap.format(3))), "slept")
+        case.answer("D1", s.say("U1", "D1", daemon.python(nap.format(3))), "slept")
+        s.until(lambda: case.calls("assistant.threads.setTitle"), what="a title of the older kind")
         s.no_agent = True
         case.answer("D1", s.say("U1", "D1", daemon.python(nap.format(9))), "slept")
         s.until(lambda: case.calls("chat.delete"), what="the status to be taken away")

@@ -72,6 +72,6 @@ enum slack_class {
     SLACK_BENIGN,    /* as good as done */
 };
 enum slack_class slack_error_class(const char *code);
-/* It will not be otherwise in a while: not a bad moment of Slack's, nor too many calls. */
+/* The workspace has it not: nothing that is about one thread or channel, nor a bad moment of Slack's. */
 bool slack_lacks_feature(const struct slack_reply *r);
 #endif

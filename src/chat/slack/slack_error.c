@@ -64,5 +64,5 @@ enum slack_class slack_error_class(const char *code)
 bool slack_lacks_feature(const struct slack_reply *r)
 {
     const enum slack_class class = r->error ? slack_error_class(r->error) : SLACK_TRANSIENT;
-    return class != SLACK_WAIT && class != SLACK_TRANSIENT && class != SLACK_BENIGN;
+    return class == SLACK_FEATURE || class == SLACK_AUTH;
 }

@@ -66,8 +66,8 @@ void stream_take_draft(struct slack_status *s, const char *draft)
 static size_t piece_of(const struct slack_status *s)
 {
     const size_t ready = s->draft ? slack_text_ready(s->draft, strlen(s->draft)) : 0;
-    if (ready <= s->said || s->streamed + (ready - s->said) > WORDS_MAX)
-        return 0;
+    if (ready <= s->said || s->streamed + PIECE_MAX > WORDS_MAX)
+        return 0; /* the rest is seen in the answer */
     const char *rest = s->draft + s->said;
     const size_t cut = utf8_cut(rest, ready - s->said, PIECE_MAX);
     return cut < ready - s->said ? slack_text_ready(rest, cut) : cut;
