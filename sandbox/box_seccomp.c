@@ -81,10 +81,8 @@ static const struct filtered filtered[] = {
       1,
       { { 3, 0x40000, 0 } } }, /* without MAP_HUGETLB: huge pages are the host's, and no group of a box's counts them */
     { "memfd_create", 1, { { 1, 4, 0 } } }, /* without MFD_HUGETLB: the same */
-    { "preadv2",
-      1,
-      { { 5, 0x88,
-          0 } } }, /* without RWF_NOWAIT, RWF_DONTCACHE: whether others have read a page of the image, and away with it */
+    /* without RWF_NOWAIT, RWF_DONTCACHE: whether others have read a page of the image, and away with it */
+    { "preadv2", 1, { { 5, 0x88, 0 } } },
     { "clone", 1, { { 0, (uint64_t)CLONE_REFUSED, 0 } } },
     { "socket", 1, { IS(0, 1) } }, /* AF_UNIX */
     { "socketpair", 1, { IS(0, 1) } },
@@ -186,8 +184,7 @@ static const struct {
     { SYS_madvise, 2, 21 },    /* MADV_PAGEOUT: the machine's swap, and pages of the image that others want */
     { SYS_madvise, 2, 100 },   /* MADV_HWPOISON */
     { SYS_madvise, 2, 101 },   /* MADV_SOFT_OFFLINE */
-    { SYS_fadvise64, 3,
-      4 }, /* POSIX_FADV_DONTNEED: the same of files, and with a clock at hand a look at what others read */
+    { SYS_fadvise64, 3, 4 },   /* POSIX_FADV_DONTNEED: the same of files, and a look at what others read */
 };
 
 /* All else is EPERM, among it: mount umount2 pivot_root chroot unshare setns ptrace process_vm_* kcmp keyctl add_key

@@ -168,9 +168,19 @@ static void no_memory_that_is_the_hosts_or_shared_by_content(void **state)
         assert_int_equal(answer_at(SYS_memfd_create, 1, HIGH(flag)), bit == 2 ? NO(EPERM) : ALLOW);
     }
     for (uint64_t advice = 0; advice < 128; advice++) {
-        const bool refused = advice == 12 || advice == 100 || advice == 101; /* MERGEABLE, HWPOISON, SOFT_OFFLINE */
+        const bool refused = advice == 12 || advice == 21 || advice == 100 ||
+                             advice == 101; /* MERGEABLE, PAGEOUT, HWPOISON, SOFT_OFFLINE */
         assert_int_equal(answer_at(SYS_madvise, 2, HIGH(advice)), refused ? NO(EPERM) : ALLOW);
     }
+}
+
+static void the_page_cache_is_not_looked_at(void **state)
+{
+    (void)state;
+    for (uint64_t advice = 0; advice < 64; advice++) /* DONTNEED */
+        assert_int_equal(answer_at(SYS_fadvise64, 3, HIGH(advice)), advice == 4 ? NO(EPERM) : ALLOW);
+    for (unsigned bit = 0; bit < 32; bit++) /* RWF_NOWAIT, RWF_DONTCACHE */
+        assert_int_equal(answer_at(SYS_preadv2, 5, HIGH(1ULL << bit)), bit == 3 || bit == 7 ? NO(EPERM) : ALLOW);
 }
 
 /* errno of the call, or 0. */
@@ -444,6 +454,7 @@ int main(void)
         cmocka_unit_test(everyday_calls_pass),
         cmocka_unit_test(no_whiteout_and_no_handle_of_a_peer),
         cmocka_unit_test(no_memory_that_is_the_hosts_or_shared_by_content),
+        cmocka_unit_test(the_page_cache_is_not_looked_at),
         cmocka_unit_test(the_keeper_makes_boxes_and_little_else),
         cmocka_unit_test(what_is_newer_than_us_is_unknown),
         cmocka_unit_test(calls_that_libraries_probe_are_unknown),

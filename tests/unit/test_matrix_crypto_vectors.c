@@ -182,10 +182,30 @@ static unsigned dice(unsigned below)
 /* One character of a text, as JSON has it: in each of the ways that there are to write it. */
 static void add_letter(struct str *out)
 {
-    static const char *const some[] = { "a",      "B",      "/",      "\\/",     "\\\"",           "\\\\",
-                                        "\\b",    "\\f",    "\\n",    "\\r",     "\\t",            "\\u0001",
-                                        "\\u001F", "\\u00e9", "\x7f",   "\\u007f", "\\ud83d\\uDE00", "\\u2028",
-                                        "日",      "😀",      "\\uffff", "\\uE000", "€",              " " };
+    static const char *const some[] = { "a",
+                                        "B",
+                                        "/",
+                                        "\\/",
+                                        "\\\"",
+                                        "\\\\",
+                                        "\\b",
+                                        "\\f",
+                                        "\\n",
+                                        "\\r",
+                                        "\\t",
+                                        "\\u0001",
+                                        "\\u001F",
+                                        "\\u00e9",
+                                        "\x7f",
+                                        "\\u007f",
+                                        "\\ud83d\\uDE00",
+                                        "\\u2028",
+                                        "日",
+                                        "😀",
+                                        "\\uffff",
+                                        "\\uE000",
+                                        "€",
+                                        " " };
     str_puts(out, some[dice(countof(some))]);
 }
 
@@ -244,10 +264,11 @@ static void compare_with(FILE *theirs, const struct str *docs)
 static void u1_ten_thousand_values_are_written_as_python_writes_them(void **state)
 {
     (void)state;
-    static const char program[] = "import json, sys\n"
-                                  "for line in open(sys.argv[1], encoding='utf-8', newline='\\n'):\n"
-                                  "    s = json.dumps(json.loads(line), sort_keys=True, separators=(',', ':'), ensure_ascii=False)\n"
-                                  "    sys.stdout.buffer.write(s.encode() + b'\\n')\n";
+    static const char program[] =
+        "import json, sys\n"
+        "for line in open(sys.argv[1], encoding='utf-8', newline='\\n'):\n"
+        "    s = json.dumps(json.loads(line), sort_keys=True, separators=(',', ':'), ensure_ascii=False)\n"
+        "    sys.stdout.buffer.write(s.encode() + b'\\n')\n";
     char path[] = "/tmp/canonical-XXXXXX";
     AUTO(str_clear) struct str docs = STR_INIT((size_t)DOCS * DOC_MAX);
     autoclose int fd = mkostemp(path, O_CLOEXEC);

@@ -198,7 +198,7 @@ static void what_cannot_be_run_again_is_said(void **state)
     run_code(&w, "z");
     assert_asked(0, "cell x=1\n");
     assert_asked(1, "cell y=2\n");
-    assert_says(answer(&w, 2), "cell 1 (KeyError: bad)");
+    assert_says(answer(&w, 2), "is missing: 1 (KeyError: bad)");
     assert_says(answer(&w, 2), "run again: 2");
     world_close(&w);
 }

@@ -32,7 +32,7 @@ struct room {
     bool asking;                             /* for its members */
     bool outdated;                           /* somebody came or went while they were asked for */
     bool gone;                               /* replaced by another: nothing is sent any more */
-    bool moved;       /* its conversation goes on in its successor */
+    bool moved;                              /* its conversation goes on in its successor */
     bool fresh;       /* joined by our request, not yet in a response: what it has is from before */
     bool creator;     /* we made it, and that counts for more than its levels */
     bool told_mute;   /* somebody, that we may not write there */
