@@ -1,3 +1,4 @@
+/* paths.c - see paths.h. */
 #include "paths.h"
 #include <limits.h>
 #include <sys/stat.h>

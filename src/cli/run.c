@@ -29,9 +29,9 @@ static const char *unready(void *ud)
     const struct daemon *d = ud;
     const char *why = NULL;
     if (d->resting)
-        return "it ends";
+        return "stopping";
     if (!d->serving)
-        return "it begins: the sandbox is not ready yet";
+        return "starting: the sandbox is not ready yet";
     for (size_t i = 0; i < countof(platforms) && !why; i++)
         if (d->chats[i] && platforms[i]->deaf)
             why = platforms[i]->deaf(d->chats[i]);

@@ -101,7 +101,7 @@ static const struct {
                           "export {b}`.",
                           "笔记本和数据超过了 {a}。服务的管理员可以用 `sandbook export {b}` 写到磁盘。" },
     [WORD_NOT_KEPT] = { "Not kept: {a}.", "未能保留：{a}。" },
-    [WORD_FORMULAS] = { "*(In {a} there are cells that a spreadsheet runs as formulas: with data of others, import it as text.)*",
+    [WORD_FORMULAS] = { "*(Some cells in {a} would run as formulas in a spreadsheet. If they hold data of others, import them as text.)*",
                         "*（{a} 中有会被电子表格当作公式执行的单元格：如果数据来自他人，请以文本方式导入。）*" },
     [WORD_FILE_FAILED] = { "`{a}` was not taken: {b}. Please send it again.", "没有接收 `{a}`：{b}。请再发一次。" },
     [WORD_FILE_STORE] = { "`{a}` could not be stored just now. Please send it again; if that fails too, tell whoever runs "

@@ -86,9 +86,9 @@ static void health_says_whether_it_is_ready(void **state)
 {
     (void)state;
     assert_answer("GET", "/health", "HTTP/1.1 200", "{\"live\":true,\"ready\":true}");
-    w.why = "it begins";
-    assert_answer("GET", "/health", "HTTP/1.1 503", "\"ready\":false,\"why\":\"it begins\"}");
-    assert_answer("GET", "/health/ready", "HTTP/1.1 503", "it begins");
+    w.why = "starting";
+    assert_answer("GET", "/health", "HTTP/1.1 503", "\"ready\":false,\"why\":\"starting\"}");
+    assert_answer("GET", "/health/ready", "HTTP/1.1 503", "starting");
     assert_answer("GET", "/health/live", "HTTP/1.1 200", "{\"live\":true}");
 }
 

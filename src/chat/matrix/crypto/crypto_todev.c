@@ -1,6 +1,5 @@
 /* crypto_todev.c - messages to single devices: kept until the server has them, under one transaction id; and those that come. */
 #include <inttypes.h>
-
 #include "crypto_private.h"
 
 static int sent(struct crypto *c, struct req *r, int status, const struct json *body, struct err *e)

@@ -1,7 +1,6 @@
 /* megolm_in.c - room keys that came, and reading messages with them. A key is looked up by room and session only; what an event says about
  * its device is never believed. */
 #include <inttypes.h>
-
 #include "crypto_private.h"
 
 enum { PAYLOAD_MAX = 128 << 10, CODE_MAX = 64 };
