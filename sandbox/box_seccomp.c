@@ -206,7 +206,7 @@ static int add_words(scmp_filter_ctx ctx, uint32_t action, const char *words, st
         if (nr == __NR_SCMP_ERROR && strcmp(name, "futex_waitv") == 0)
             nr = 449;
         if (nr == __NR_SCMP_ERROR)
-            return err_set(e, ERR_SANDBOX, "seccomp: %s is no system call", name);
+            return err_set(e, ERR_SANDBOX, "seccomp: %s is not a system call", name);
         int r = seccomp_rule_add(ctx, action, nr, 0);
         if (r < 0 && nr >= 0)
             return err_sys(e, ERR_SANDBOX, -r, "seccomp: %s", name);

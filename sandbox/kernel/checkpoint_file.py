@@ -216,7 +216,7 @@ class Reader:
             raise Damaged("it is too short to be a checkpoint")
         magic, length = _HEAD.unpack(self._bytes_at(_HEAD.size, 0))
         if magic != MAGIC:
-            raise Damaged("it is no checkpoint")
+            raise Damaged("it is not a checkpoint")
         if length > min(_HEAD_MAX, self._size):
             raise Damaged("its head is not readable")
         return self._object(self._bytes_at(length, _HEAD.size)), _HEAD.size + length

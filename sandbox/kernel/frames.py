@@ -67,9 +67,9 @@ def decode(payload: bytes) -> dict:
     try:
         value, _ = _scan(payload.decode("utf-8"), 0)
     except (ValueError, StopIteration, RecursionError) as error:
-        raise ProtocolError(f"payload is no JSON: {error}") from None
+        raise ProtocolError(f"payload is not JSON: {error}") from None
     if not isinstance(value, dict):
-        raise ProtocolError("payload is no JSON object")
+        raise ProtocolError("payload is not a JSON object")
     return value
 
 

@@ -222,7 +222,7 @@ class TablePlan:
                 plan.note("mixed_types", f"{name!r} holds numbers and also text; `convert` makes the text missing")
             elif plan.kind == "date" and plan.rule:
                 plan.convert = date_expr(name, plan.rule)
-                plan.note("mixed_dates", f"{name!r} has cells that are no dates; `convert` makes them NaT")
+                plan.note("mixed_dates", f"{name!r} has cells that are not dates; `convert` makes them NaT")
             changed |= plan.convert is not None
         return changed
 

@@ -287,7 +287,7 @@ static int open_item(size_t *out, struct conf *c, const struct family *f, const 
     static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
     size_t n = strlen(name);
     if (n == 0 || n > NAME_MAX_CHARS || name[strspn(name, allowed)])
-        return err_set(e, ERR_CONFIG, "\"%.80s\" is no %s name: 1 to %d of A-Z a-z 0-9 _ . -", name, f->word,
+        return err_set(e, ERR_CONFIG, "\"%.80s\" is not a %s name: 1 to %d of A-Z a-z 0-9 _ . -", name, f->word,
                        NAME_MAX_CHARS);
     if (f == &families[MODEL] && strcmp(name, builtin) == 0)
         return err_set(e, ERR_CONFIG, "the model \"builtin\" always exists and has no settings; take another name");

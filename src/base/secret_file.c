@@ -41,7 +41,7 @@ static int check(int fd, const char *path, size_t n, struct err *e)
     if (fstat(fd, &st) < 0)
         return err_sys(e, ERR_STORE, errno, "cannot read %s", path);
     if (!S_ISREG(st.st_mode))
-        return err_set(e, ERR_CONFIG, "%s is no file", path);
+        return err_set(e, ERR_CONFIG, "%s is not a file", path);
     if (st.st_mode & 077)
         return err_set(e, ERR_CONFIG, "%s: only its owner may read or write it (chmod 600)", path);
     if (st.st_size != (off_t)n)
@@ -65,7 +65,7 @@ int secret_file_key(int dir_fd, const char *path, void *key, size_t n, struct er
     if (fd >= 0)
         return read_key(fd, path, key, n, e);
     if (errno == ELOOP)
-        return err_set(e, ERR_CONFIG, "%s is no file but a link", path);
+        return err_set(e, ERR_CONFIG, "%s is a link, not a file", path);
     if (errno != ENOENT)
         return err_sys(e, ERR_STORE, errno, "cannot open %s", path);
     digest_random(key, n);

@@ -24,7 +24,7 @@ static int find_keeper(struct native_paths *out, const struct conf *c, const cha
     static const char *const at[] = { "sandbook-box", "../lib/sandbook/sandbook-box",
                                       "../libexec/sandbook/sandbook-box" };
     if (given(c->keeper) && !path_is_program(c->keeper))
-        return err_set(e, ERR_CONFIG, "box.keeper: %s is no program", c->keeper);
+        return err_set(e, ERR_CONFIG, "box.keeper: %s is not a program", c->keeper);
     out->keeper = given(c->keeper) ? xstrdup(c->keeper) : path_first(here, at, countof(at), path_is_program);
     if (!out->keeper)
         return err_set(e, ERR_CONFIG, "sandbook-box is not beside this program: install it there or set box.keeper");
@@ -35,7 +35,7 @@ static int find_support(struct native_paths *out, const struct conf *c, const ch
 {
     static const char *const at[] = { "box", "../lib/sandbook/box" };
     if (given(c->box_support) && !path_is_folder(c->box_support))
-        return err_set(e, ERR_CONFIG, "box.support: %s is no folder", c->box_support);
+        return err_set(e, ERR_CONFIG, "box.support: %s is not a folder", c->box_support);
     out->support = given(c->box_support) ? xstrdup(c->box_support) : path_first(here, at, countof(at), path_is_folder);
     if (!out->support)
         return err_set(e, ERR_CONFIG,
@@ -63,7 +63,7 @@ static int find_image(struct native_paths *out, const struct conf *c, const char
     static const char *const at[] = { "image-" BOX_IMAGE_HASH "/root" };
     static const char *const beside[] = { "../lib/sandbook/image-" BOX_IMAGE_HASH "/root" };
     if (given(c->image) && !path_is_folder(c->image))
-        return err_set(e, ERR_CONFIG, "box.image: %s is no folder", c->image);
+        return err_set(e, ERR_CONFIG, "box.image: %s is not a folder", c->image);
     out->image_id = xstrdup(given(c->image) ? c->image : BOX_IMAGE_HASH);
     if (given(c->image)) {
         out->image = xstrdup(c->image);

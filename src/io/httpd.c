@@ -142,7 +142,7 @@ static int read_address(const char *text, struct sockaddr_storage *out, struct e
     char *end = NULL;
     const long port = colon ? strtol(colon + 1, &end, 10) : -1;
     if (!colon || !end || *end || end == colon + 1 || port < 0 || port > 65535)
-        return err_set(e, ERR_CONFIG, "\"%.60s\" is no address with a port, such as 127.0.0.1:8080", text);
+        return err_set(e, ERR_CONFIG, "\"%.60s\" is not an address with a port, such as 127.0.0.1:8080", text);
     const bool bracketed = *text == '[' && colon > text + 1 && colon[-1] == ']';
     autofree char *host =
         bracketed ? xstrndup(text + 1, (size_t)(colon - text) - 2) : xstrndup(text, (size_t)(colon - text));
@@ -151,12 +151,12 @@ static int read_address(const char *text, struct sockaddr_storage *out, struct e
         six->sin6_port = htons((uint16_t)port);
         return inet_pton(AF_INET6, host, &six->sin6_addr) == 1
                    ? 0
-                   : err_set(e, ERR_CONFIG, "\"%.60s\" is no IPv6 address", host);
+                   : err_set(e, ERR_CONFIG, "\"%.60s\" is not an IPv6 address", host);
     }
     four->sin_port = htons((uint16_t)port);
     return inet_pton(AF_INET, *host ? host : "127.0.0.1", &four->sin_addr) == 1
                ? 0
-               : err_set(e, ERR_CONFIG, "\"%.60s\" is no IPv4 address", host);
+               : err_set(e, ERR_CONFIG, "\"%.60s\" is not an IPv4 address", host);
 }
 
 static int listen_at(int fd, const struct sockaddr_storage *a, const char *text, int *port, struct err *e)

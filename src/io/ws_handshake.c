@@ -96,7 +96,7 @@ static int check(const char *head, const char *key, struct err *e)
     autofree char *upgrade = header(head, "Upgrade"), *connection = header(head, "Connection");
     autofree char *accept = header(head, "Sec-WebSocket-Accept"), *extra = header(head, "Sec-WebSocket-Extensions");
     if (!has_token(upgrade, "websocket") || !has_token(connection, "upgrade"))
-        return err_set(e, ERR_DATA, "the server's 101 is no WebSocket upgrade");
+        return err_set(e, ERR_DATA, "the server's 101 is not a WebSocket upgrade");
     ws_handshake_accept(key, want);
     if (!accept || strcmp(accept, want) != 0)
         return err_set(e, ERR_DATA, "the server's accept key is wrong: something between us does not speak WebSocket");

@@ -42,7 +42,7 @@ static int add_line(struct model *m, const char *text, size_t n, int64_t number,
         return err_wrap(e, "%.120s: line %lld", m->path, (long long)number);
     if (json_type(line) != JSON_OBJECT) {
         json_free(line);
-        return err_set(e, ERR_CONFIG, "%.120s: line %lld is no object", m->path, (long long)number);
+        return err_set(e, ERR_CONFIG, "%.120s: line %lld is not an object", m->path, (long long)number);
     }
     json_set_int(line, "line", number);
     json_push(m->lines, line);

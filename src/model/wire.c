@@ -164,7 +164,7 @@ static bool on_event(void *ud, const char *name, const char *data, size_t n)
     if (!take_text(r, name, data, n) && !take_glued(r, name, data, n)) {
         if (r->ended) /* what a proxy has to add is no part of it */
             return true;
-        wire_fail_words(r, "the stream holds what is no JSON: ");
+        wire_fail_words(r, "the stream holds something that is not JSON: ");
         const size_t at = strlen(r->error.message);
         (void)snprintf(r->error.message + at, sizeof(r->error.message) - at, "%.*s",
                        (int)utf8_cut(data, strlen(data), 100), data);

@@ -84,7 +84,7 @@ static size_t json_length(const unsigned char *data, size_t n, struct err *e)
     const uint32_t version = n >= LABEL_BYTES ? get32(data + VERSION_AT) : 0;
     const uint32_t length = n >= LABEL_BYTES ? get32(data + LENGTH_AT) : 0;
     if (n < LABEL_BYTES || memcmp(data, magic, sizeof magic) != 0)
-        (void)err_set(e, ERR_DATA, "it is no checkpoint");
+        (void)err_set(e, ERR_DATA, "it is not a checkpoint");
     else if (version != LABEL_VERSION)
         (void)err_set(e, ERR_DATA, "it is of version %u, and this program reads version %d", (unsigned)version,
                       LABEL_VERSION);

@@ -53,7 +53,7 @@ static int open_db(sqlite3 **db, const char *path, struct err *e)
 {
     struct stat st;
     if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
-        return err_set(e, ERR_CONFIG, "%.160s is no file", path);
+        return err_set(e, ERR_CONFIG, "%.160s is not a file", path);
     (void)sqlite3_hard_heap_limit64(HEAP_MAX);
     const int rc = sqlite3_open_v2(path, db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
     if (rc != SQLITE_OK)

@@ -161,7 +161,7 @@ static const char *why(const struct err *e)
     switch (e->kind) {
     case ERR_TIMEOUT: return "The service did not answer in time.";
     case ERR_LIMIT: return "The service wants no more requests for now.";
-    case ERR_DATA: return "The service's answer is too long or is no HTTP.";
+    case ERR_DATA: return "The service's answer is too long or is not HTTP.";
     case ERR_NET:
     case ERR_NONE:
     case ERR_CONFIG:

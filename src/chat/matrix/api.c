@@ -174,7 +174,7 @@ void api_judge(struct api_answer *a, int64_t retry_header_ms)
         return;
     if (a->status >= 200 && a->status < 300) {
         if (!a->body)
-            (void)err_set(&a->err, ERR_DATA, "the server's answer is no JSON object");
+            (void)err_set(&a->err, ERR_DATA, "the server's answer is not a JSON object");
         return;
     }
     AUTO(str_clear) struct str see = STR_INIT(512);

@@ -153,7 +153,7 @@ static int set_all(struct room *r, const struct json *set, struct err *e)
     for (const struct json *x = json_first(set); x; x = json_next(x)) {
         const char *word = json_text(x);
         if (!word || (*word && !matrix_room_setting_ok(json_key(x), word)))
-            return err_set(e, ERR_DATA, "%.40s=%.40s is no setting of a room", json_key(x), word ? word : "?");
+            return err_set(e, ERR_DATA, "%.40s=%.40s is not a setting of a room", json_key(x), word ? word : "?");
     }
     if (!r->ours)
         r->ours = json_new_object();

@@ -389,7 +389,7 @@ static void on_versions(void *ud, const struct api_answer *a)
     struct err e = a->err;
     const struct json *versions = json_get(a->body, "versions");
     if (e.kind == ERR_NONE && json_type(versions) != JSON_ARRAY)
-        (void)err_set(&e, ERR_DATA, "%.120s is no Matrix homeserver", api_base_url(c->api));
+        (void)err_set(&e, ERR_DATA, "%.120s is not a Matrix homeserver", api_base_url(c->api));
     if (e.kind == ERR_REFUSED)
         e.kind = ERR_NET; /* a proxy's page: the server behind it may come back */
     if (e.kind != ERR_NONE) {

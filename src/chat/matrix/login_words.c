@@ -37,7 +37,7 @@ static void server_words(const struct chat *c, const struct api_answer *a, struc
 {
     const bool is_page = a->status >= 200 && a->status < 500 && a->err.kind != ERR_LIMIT;
     if (is_page)
-        (void)err_set(e, ERR_NET, "%.100s answers (HTTP %d), but is no Matrix homeserver: see matrix.homeserver",
+        (void)err_set(e, ERR_NET, "%.100s answers (HTTP %d), but is not a Matrix homeserver: see matrix.homeserver",
                       api_base_url(c->api), a->status);
     else if (e->kind == ERR_CONFIG || e->kind == ERR_NET)
         (void)err_wrap(e, "matrix.homeserver");
