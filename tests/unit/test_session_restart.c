@@ -82,6 +82,26 @@ static void an_answer_that_was_not_posted_is_tried_again_under_its_key(void **st
     world_close(&w);
 }
 
+static void an_answer_outlives_a_platform_that_is_down_for_hours(void **state)
+{
+    struct world w;
+    (void)state;
+    world_open(&w, "", "");
+    world_start(&w, SAY("1"));
+    w.chat.fail_n = 20;
+    w.chat.fail_kind = ERR_NET;
+    world_say(&w, "a");
+    world_run(&w, 500);
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(world_count(&w, CHAT_ANSWER), 0);
+        w.now_ms += 600000;
+        world_run(&w, 0);
+    }
+    assert_int_equal(world_count(&w, CHAT_ANSWER), 1);
+    assert_true(session_hub_idle(w.hub));
+    world_close(&w);
+}
+
 static void an_answer_that_the_platform_refuses_is_not_tried_for_ever(void **state)
 {
     struct world w;
@@ -299,6 +319,7 @@ int main(void)
         cmocka_unit_test(a_file_that_cannot_be_put_is_left_out),
         cmocka_unit_test(files_are_put_again_into_a_box_that_lost_them),
         cmocka_unit_test(an_answer_that_was_not_posted_is_tried_again_under_its_key),
+        cmocka_unit_test(an_answer_outlives_a_platform_that_is_down_for_hours),
         cmocka_unit_test(an_answer_that_the_platform_refuses_is_not_tried_for_ever),
         cmocka_unit_test(an_answer_that_was_not_delivered_is_delivered_by_the_next_life),
         cmocka_unit_test(a_turn_cut_by_a_restart_is_told_once_and_not_run_again),

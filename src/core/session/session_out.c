@@ -8,9 +8,10 @@
 #include "session_private.h"
 
 enum {
-    TRIES_MAX = 8, /* of one answer in this life; it stays in the outbox for the next */
+    TRIES_MAX = 150, /* of one answer in this life, about a day; it stays in the outbox for the next */
     BACK_OFF_MS = 1000,
-    BACK_OFF_MAX_MS = 64000,
+    BACK_OFF_DOUBLINGS = 9,
+    BACK_OFF_MAX_MS = 600000,
 };
 
 struct delivery {
@@ -107,6 +108,13 @@ static void mark_sent(struct delivery *d)
 
 static void attempt(void *ud);
 
+static int64_t back_off_ms(const struct delivery *d, const struct err *e)
+{
+    const int n = d->item.tries <= BACK_OFF_DOUBLINGS ? d->item.tries - 1 : BACK_OFF_DOUBLINGS;
+    const int64_t wait_ms = e->retry_ms > 0 ? e->retry_ms : (int64_t)BACK_OFF_MS << n;
+    return wait_ms < BACK_OFF_MAX_MS ? wait_ms : BACK_OFF_MAX_MS;
+}
+
 static void failed(struct delivery *d, const struct err *e)
 {
     d->item.tries++;
@@ -118,9 +126,7 @@ static void failed(struct delivery *d, const struct err *e)
     } else if (d->item.tries >= TRIES_MAX) {
         delivery_over(d);
     } else {
-        const int64_t wait_ms = e->retry_ms > 0 ? e->retry_ms : (int64_t)BACK_OFF_MS << (d->item.tries - 1);
-        d->timer =
-            loop_after(d->chat->hub->parts.loop, wait_ms < BACK_OFF_MAX_MS ? wait_ms : BACK_OFF_MAX_MS, attempt, d);
+        d->timer = loop_after(d->chat->hub->parts.loop, back_off_ms(d, e), attempt, d);
     }
 }
 
