@@ -1,11 +1,13 @@
 /* picture.c - makes a PNG fit to be posted. Runs inside a box, where everything hostile is parsed.
  *
- *   picture [-m SIDE] IN OUT [IN OUT]...        "-" is stdin or stdout
+ *   picture [-m SIDE] [-s WIDTHxHEIGHT] IN OUT [IN OUT]...        "-" is stdin or stdout
  *
+ * IN is a PNG, or pixels as they are: PAM (netpbm's P7) of 8-bit RGBA.
  * Each IN is read whole, each OUT is written anew: 8 bits a channel, gray, RGB or RGBA, no palette, no
  * interlacing, and no chunk but IHDR, IDAT and IEND, so that neither text nor profiles nor anything
  * after the end gets through. With -m, pictures whose longer side is above SIDE are made smaller by
- * averaging areas. IN and OUT may be one path.
+ * averaging areas. IN and OUT may be one path. With -s, one that is larger than that has a small one
+ * beside it, which fits: NAME.small.png beside NAME.png; where it can't be made, there is none.
  *
  * For each pair one line on stdout (stderr, if an OUT is "-"), in order: "width height bytes", or
  * "error: why". Status 0: all well; 1: at least one was not; 2: usage.
@@ -16,6 +18,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <png.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,6 +35,7 @@ enum {
     PIXELS_MAX = 32 << 20, /* 8192 x 4096 */
     CHUNK_MAX = 8 << 20,   /* one ancillary chunk while it is skipped */
     CHANNELS = 4,          /* everything is RGBA while it is here */
+    PAM_LINE = 32,         /* of the head of a PAM */
     WHY_MAX = 200,
 };
 
@@ -55,8 +59,20 @@ struct shrink {
     const struct picture *from;
     struct picture *to;
     double step_x, step_y; /* input pixels per output pixel, at least 1 */
+    struct share *shares;  /* of each input pixel of a line, the same in all of them */
     float *line;           /* one input line, made narrower */
     float *sum;            /* the output line under way */
+};
+
+/* at: the output pixel; over: how much reaches into the next one. */
+struct share {
+    uint32_t at;
+    float here, over;
+};
+
+struct fit {
+    uint32_t side_max;      /* 0: any */
+    uint32_t width, height; /* of the small one beside; 0: none */
 };
 
 static void fail(struct job *j, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
@@ -141,6 +157,54 @@ static void read_rows(struct job *j, png_structp png, png_infop info, struct pic
     png_read_end(png, NULL);
 }
 
+/* One line without its end; false: there is none, or it is too long. */
+static bool read_line(FILE *file, char line[PAM_LINE])
+{
+    if (!fgets(line, PAM_LINE, file))
+        return false;
+    char *end = strchr(line, '\n');
+    if (end)
+        *end = '\0';
+    return end != NULL;
+}
+
+static uint32_t pam_number(struct job *j, const char *name)
+{
+    char line[PAM_LINE], *end = NULL;
+    size_t n = strlen(name);
+    if (!read_line(j->file, line) || strncmp(line, name, n) != 0 || line[n] < '0' || line[n] > '9')
+        fail(j, "not a readable PAM");
+    unsigned long value = strtoul(line + n, &end, 10);
+    if (*end || value > SIDE_MAX)
+        fail(j, "not a readable PAM");
+    return (uint32_t)value;
+}
+
+/* Only as figures.py writes it. */
+static void read_pam(struct job *j, struct picture *p)
+{
+    static const char *const rest[] = { "DEPTH 4", "MAXVAL 255", "TUPLTYPE RGB_ALPHA", "ENDHDR" };
+    char line[PAM_LINE];
+    if (!read_line(j->file, line) || strcmp(line, "P7") != 0)
+        fail(j, "not a readable PAM");
+    p->width = pam_number(j, "WIDTH ");
+    p->height = pam_number(j, "HEIGHT ");
+    check_size(j, p->width, p->height);
+    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
+        if (!read_line(j->file, line) || strcmp(line, rest[i]) != 0)
+            fail(j, "not a readable PAM");
+    p->rgba = allocate(j, p->height, (size_t)p->width * CHANNELS);
+    if (fread(p->rgba, (size_t)p->width * CHANNELS, p->height, j->file) != p->height)
+        fail(j, "not a readable PAM");
+}
+
+static bool is_pam(FILE *file)
+{
+    int first = fgetc(file);
+    (void)ungetc(first, file);
+    return first == 'P';
+}
+
 static bool is_opaque(const struct picture *p)
 {
     size_t n = (size_t)p->width * p->height;
@@ -181,7 +245,10 @@ static int picture_read(struct job *j, const char *path, struct picture *p)
     if (!info) {
         snprintf(j->why, sizeof j->why, "out of memory");
     } else if (setjmp(j->escape) == 0) {
-        read_rows(j, png, info, p);
+        if (is_pam(j->file))
+            read_pam(j, p);
+        else
+            read_rows(j, png, info, p);
         p->opaque = is_opaque(p);
         result = 0;
     }
@@ -215,15 +282,24 @@ static void narrow_line(struct shrink *s, uint32_t y)
     const uint8_t *from = s->from->rgba + (size_t)y * s->from->width * CHANNELS;
     memset(s->line, 0, (size_t)s->to->width * CHANNELS * sizeof *s->line);
     for (uint32_t x = 0; x < s->from->width; x++) {
+        const struct share *share = &s->shares[x];
+        float *to = s->line + (size_t)share->at * CHANNELS;
+        add_pixel(to, from + (size_t)x * CHANNELS, share->here);
+        if (share->over > 0)
+            add_pixel(to + CHANNELS, from + (size_t)x * CHANNELS, share->over);
+    }
+}
+
+static void find_shares(struct shrink *s)
+{
+    for (uint32_t x = 0; x < s->from->width; x++) {
         uint32_t at = (uint32_t)(x / s->step_x);
         if (at >= s->to->width)
             at = s->to->width - 1;
-        double over = x + 1 - (at + 1) * s->step_x; /* what reaches into the next pixel */
+        double over = x + 1 - (at + 1) * s->step_x;
         if (over <= 0 || at + 1 == s->to->width)
             over = 0;
-        add_pixel(s->line + (size_t)at * CHANNELS, from + (size_t)x * CHANNELS, (float)(1 - over));
-        if (over > 0)
-            add_pixel(s->line + (size_t)(at + 1) * CHANNELS, from + (size_t)x * CHANNELS, (float)over);
+        s->shares[x] = (struct share){ .at = at, .here = (float)(1 - over), .over = (float)over };
     }
 }
 
@@ -272,12 +348,10 @@ static void shrink_lines(struct shrink *s)
         finish_line(s, at);
 }
 
-/* -> 0, or -1 with j->why; p is replaced. */
-static int picture_shrink(struct job *j, struct picture *p, uint32_t max)
+/* A smaller one of its own. -> 0, or -1 with j->why */
+static int shrunk(struct job *j, const struct picture *p, uint32_t max, struct picture *out)
 {
     uint32_t longest = p->width > p->height ? p->width : p->height;
-    if (max == 0 || longest <= max)
-        return 0;
     struct picture to = { .width = smaller(p->width, longest, max),
                           .height = smaller(p->height, longest, max),
                           .gray = p->gray,
@@ -289,45 +363,63 @@ static int picture_shrink(struct job *j, struct picture *p, uint32_t max)
     to.rgba = calloc(to.height, width);
     s.line = calloc(width, sizeof *s.line);
     s.sum = calloc(width, sizeof *s.sum);
-    int result = to.rgba && s.line && s.sum ? 0 : -1;
+    s.shares = calloc(p->width, sizeof *s.shares);
+    int result = to.rgba && s.line && s.sum && s.shares ? 0 : -1;
     if (result == 0) {
+        find_shares(&s);
         shrink_lines(&s);
-        free(p->rgba);
-        *p = to;
+        *out = to;
     } else {
         free(to.rgba);
         snprintf(j->why, sizeof j->why, "out of memory");
     }
     free(s.line);
     free(s.sum);
+    free(s.shares);
     return result;
+}
+
+/* -> 0, or -1 with j->why; p is replaced. */
+static int picture_shrink(struct job *j, struct picture *p, uint32_t max)
+{
+    struct picture to;
+    uint32_t longest = p->width > p->height ? p->width : p->height;
+    if (max == 0 || longest <= max)
+        return 0;
+    if (shrunk(j, p, max, &to) < 0)
+        return -1;
+    free(p->rgba);
+    *p = to;
+    return 0;
 }
 
 /* Writing ------------------------------------------------------------------------------------- */
 
-/* In place: RGBA -> what is kept of it. The output is never longer than the input. */
-static int pack_channels(struct picture *p)
+/* In place: the first of each pixel's channels is its gray. */
+static void pack_gray(struct picture *p)
 {
-    int channels = !p->opaque ? 4 : p->gray ? 1 : 3;
     size_t n = (size_t)p->width * p->height;
-    if (channels < CHANNELS)
-        for (size_t i = 0; i < n; i++)
-            memmove(p->rgba + i * (size_t)channels, p->rgba + i * CHANNELS, (size_t)channels);
-    return channels;
+    for (size_t i = 0; i < n; i++)
+        p->rgba[i] = p->rgba[i * CHANNELS];
 }
 
 static void write_rows(struct job *j, png_structp png, png_infop info, struct picture *p)
 {
-    int channels = pack_channels(p);
-    int type = channels == 4 ? PNG_COLOR_TYPE_RGBA : channels == 3 ? PNG_COLOR_TYPE_RGB : PNG_COLOR_TYPE_GRAY;
+    bool gray = p->opaque && p->gray;
+    int type = !p->opaque ? PNG_COLOR_TYPE_RGBA : gray ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_RGB;
+    size_t stride = (size_t)p->width * (gray ? 1 : CHANNELS);
+    if (gray)
+        pack_gray(p);
     png_init_io(png, j->file);
     png_set_compression_level(png, 4);     /* charts: 6 takes a tenth longer for 1 % */
     png_set_filter(png, 0, PNG_FILTER_UP); /* the best single one for charts and photographs */
     png_set_IHDR(png, info, p->width, p->height, 8, type, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
                  PNG_FILTER_TYPE_DEFAULT);
     png_write_info(png, info);
+    if (p->opaque && !gray)
+        png_set_filler(png, 0, PNG_FILLER_AFTER); /* leaves the alpha out */
     for (uint32_t y = 0; y < p->height; y++)
-        png_write_row(png, p->rgba + (size_t)y * p->width * (size_t)channels);
+        png_write_row(png, p->rgba + y * stride);
     png_write_end(png, NULL);
     if (fflush(j->file) != 0)
         fail(j, "can't be written: %s", strerror(errno));
@@ -367,13 +459,32 @@ static long picture_write(struct job *j, const char *path, struct picture *p)
     return size;
 }
 
+/* The small one beside out, which is a path. */
+static void write_small(const struct picture *p, const struct fit *fit, const char *out)
+{
+    struct job j = { .why = "" };
+    struct picture small = { 0 };
+    char path[PATH_MAX];
+    double x = (double)fit->width / p->width, y = (double)fit->height / p->height, by = x < y ? x : y;
+    uint32_t longest = p->width > p->height ? p->width : p->height, side = (uint32_t)(longest * by);
+    size_t n = strlen(out);
+    if (fit->width == 0 || by >= 1 || n < 4 || n + sizeof ".small" > sizeof path || strcmp(out + n - 4, ".png") != 0)
+        return;
+    snprintf(path, sizeof path, "%.*s.small.png", (int)(n - 4), out);
+    if (shrunk(&j, p, side ? side : 1, &small) == 0)
+        (void)picture_write(&j, path, &small);
+    free(small.rgba);
+}
+
 /* -> bytes written, or -1 with why */
-static long normalise(const char *in, const char *out, uint32_t max, struct picture *p, char *why)
+static long normalise(const char *in, const char *out, const struct fit *fit, struct picture *p, char *why)
 {
     struct job j = { .why = "" };
     long size = -1;
-    if (picture_read(&j, in, p) == 0 && picture_shrink(&j, p, max) == 0)
+    if (picture_read(&j, in, p) == 0 && picture_shrink(&j, p, fit->side_max) == 0) {
+        write_small(p, fit, out);
         size = picture_write(&j, out, p);
+    }
     free(p->rgba);
     p->rgba = NULL;
     memcpy(why, j.why, WHY_MAX);
@@ -382,22 +493,42 @@ static long normalise(const char *in, const char *out, uint32_t max, struct pict
 
 static int usage(void)
 {
-    fputs("usage: picture [-m SIDE] IN OUT [IN OUT]...\n", stderr);
+    fputs("usage: picture [-m SIDE] [-s WIDTHxHEIGHT] IN OUT [IN OUT]...\n", stderr);
     return 2;
+}
+
+/* What stands before the character `end`; 0: not a side. */
+static uint32_t side_of(const char *text, char end, const char **rest)
+{
+    char *at = NULL;
+    unsigned long side = text[0] >= '0' && text[0] <= '9' ? strtoul(text, &at, 10) : 0;
+    if (!at || *at != end || side > SIDE_MAX)
+        return 0;
+    *rest = end ? at + 1 : at;
+    return (uint32_t)side;
+}
+
+/* -1: not understood */
+static int options(int argc, char **argv, struct fit *fit)
+{
+    const char *rest = NULL;
+    for (int option; (option = getopt(argc, argv, "m:s:")) != -1;) {
+        if (option == 'm')
+            fit->side_max = side_of(optarg, '\0', &rest);
+        else if (option == 's')
+            fit->width = side_of(optarg, 'x', &rest);
+        if (option == 's' && fit->width > 0)
+            fit->height = side_of(rest, '\0', &rest);
+        if (option == '?' || (option == 'm' && !fit->side_max) || (option == 's' && !fit->height))
+            return -1;
+    }
+    return optind == argc || (argc - optind) % 2 != 0 ? -1 : 0;
 }
 
 int main(int argc, char **argv)
 {
-    uint32_t max = 0;
-    int option;
-    while ((option = getopt(argc, argv, "m:")) != -1) {
-        char *end = NULL;
-        unsigned long side = option == 'm' ? strtoul(optarg, &end, 10) : 0;
-        if (!end || *end || side == 0 || side > SIDE_MAX)
-            return usage();
-        max = (uint32_t)side;
-    }
-    if (optind == argc || (argc - optind) % 2 != 0)
+    struct fit fit = { 0 };
+    if (options(argc, argv, &fit) < 0)
         return usage();
     FILE *report = stdout;
     for (int i = optind; i < argc; i += 2)
@@ -407,7 +538,7 @@ int main(int argc, char **argv)
     for (int i = optind; i < argc; i += 2) {
         struct picture p = { 0 };
         char why[WHY_MAX];
-        long size = normalise(argv[i], argv[i + 1], max, &p, why);
+        long size = normalise(argv[i], argv[i + 1], &fit, &p, why);
         if (size < 0) {
             status = 1;
             fprintf(report, "error: %s\n", why);

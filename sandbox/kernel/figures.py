@@ -14,7 +14,6 @@ not set, a second show, a second file or the end of the cell belong to the same 
 """
 
 import builtins
-import io
 import logging
 import math
 import os
@@ -22,6 +21,7 @@ import shutil
 import warnings
 import weakref
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import matplotlib
@@ -32,11 +32,9 @@ from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
-from PIL import Image
-
 from . import figure_text
 from .cell import current
-from .gallery import SIDE_MAX, Gallery, Picture
+from .gallery import SIDE_MAX, Gallery, Picture, write_png
 
 __builtins__ = dict(vars(builtins))
 
@@ -138,7 +136,7 @@ class Figures:
         path = self.gallery.temporary()
         self._busy = True
         try:
-            draw_leniently(figure, path)
+            draw_leniently(figure, path, self.gallery.save)
             _drop_pixels(figure)
             return path
         except Exception as error:
@@ -212,7 +210,7 @@ def describe(figure: Figure) -> tuple[str, str]:
 
 def _look(path: str) -> int:
     with open(path, "rb") as file:
-        return zlib.crc32(file.read())
+        return zlib.adler32(file.read())
 
 
 def _png_of(record: Record) -> str | None:
@@ -237,11 +235,23 @@ def _extent(figure: Figure) -> Bbox | None:
     return box.padded(PAD_INCHES)
 
 
+class _Sink:
+    """For savefig, which writes the renderer's own memory: that is kept, not copied."""
+
+    data: memoryview | bytes = b""
+
+    def write(self, data) -> None:
+        self.data = data
+
+    def seek(self, *_) -> None:  # of no use, but makes a file of it for matplotlib
+        pass
+
+
 def _pixels(figure: Figure, dpi: float) -> numpy.ndarray:
-    data = io.BytesIO()
-    _savefig(figure, data, format="rgba", dpi=dpi, transparent=False)
+    sink = _Sink()
+    _savefig(figure, sink, format="rgba", dpi=dpi, transparent=False)
     width = int(figure.get_size_inches()[0] * dpi)
-    return numpy.frombuffer(data.getbuffer(), numpy.uint8).reshape(-1, width, 4)
+    return numpy.frombuffer(sink.data, numpy.uint8).reshape(-1, width, 4)
 
 
 def _drop_pixels(figure: Figure) -> None:
@@ -261,7 +271,7 @@ def _cropped(pixels: numpy.ndarray, box: Bbox, dpi: float) -> numpy.ndarray:
     return pixels[top:bottom, left:right]
 
 
-def _draw(figure: Figure, path: str) -> None:
+def _draw(figure: Figure, path: str, save: Callable[[numpy.ndarray, str], None]) -> None:
     """Drawn as it is and cut to what is in it; drawn again only if something reaches beyond its edges."""
     size = figure.get_size_inches()
     dpi = min(DPI, SIDE_MAX / max(size))
@@ -276,15 +286,13 @@ def _draw(figure: Figure, path: str) -> None:
             return
     finally:
         figure.dpi = own_dpi
-    pixels = _cropped(pixels, box, dpi) if box else pixels
-    opaque = pixels[..., 3].min(initial=255) == 255
-    Image.fromarray(pixels[..., :3] if opaque else pixels).save(path, "PNG", compress_level=1)
+    save(_cropped(pixels, box, dpi) if box else pixels, path)
 
 
-def _draw_watched(figure: Figure, path: str) -> None:
+def _draw_watched(figure: Figure, path: str, save: Callable[[numpy.ndarray, str], None]) -> None:
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
-        _draw(figure, path)
+        _draw(figure, path, save)
     if any("Glyph " in str(w.message) for w in seen):
         current.note(GLYPHS_NOTE)
 
@@ -339,17 +347,17 @@ def _plain_text(figure: Figure) -> None:
             text.set_visible(False)
 
 
-def draw_leniently(figure: Figure, path: str) -> None:
+def draw_leniently(figure: Figure, path: str, save: Callable[[numpy.ndarray, str], None] = write_png) -> None:
     """What can't be typeset is drawn as it stands: dollars in labels are more often money than mathematics."""
     try:
         _tidy(figure)
     except Exception:
         pass  # layout is a nicety
     try:
-        _draw_watched(figure, path)
+        _draw_watched(figure, path, save)
     except Exception:
         _plain_text(figure)
-        _draw_watched(figure, path)
+        _draw_watched(figure, path, save)
 
 
 class _NoGlyphMessages(logging.Filter):

@@ -1,8 +1,9 @@
 """The pictures of a cell, in the order in which they were made, and their way to out/figure-CELL-N.png.
 
-Pictures come as PNG files in a folder below /tmp; what the person saved is copied there and stays as it is.
-At the end of the cell one call of the picture helper reads them all, makes them small enough, drops what
-is not picture, and writes them to their place. One call, since starting a process is the larger part.
+Pictures come as files in a folder below /tmp, as PNG or, while there are few, as their mere pixels (PAM); what the person saved is
+copied there and stays as it is. At the end of the cell one call of the picture helper reads them all, makes them small enough, drops
+what is not picture, and writes them to their place, with a small one beside each that is large: where rooms are encrypted, no server
+can make it. One call, since starting a process is the larger part.
 """
 
 import builtins
@@ -16,6 +17,9 @@ import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import numpy
+from PIL import Image
+
 from .cell import current
 
 __builtins__ = dict(vars(builtins))
@@ -25,6 +29,8 @@ PICTURES_MAX = 100
 SIDE_MAX = 2000
 SMALL = (800, 600)  # what chats show of a larger one
 BATCH = 20
+PIXELS_MAX = 8 << 20  # bytes; /tmp has as little as 16 MiB
+PAM = b"P7\nWIDTH %d\nHEIGHT %d\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\nENDHDR\n"
 RASTER = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 OBJECTS_MAX = 300_000  # of a session: to look through more would be felt
 _trim = ctypes.CDLL(None).malloc_trim
@@ -33,7 +39,7 @@ NO_HELPER = "the picture helper is missing: pictures were not checked, made smal
 
 @dataclass
 class Picture:
-    source: str  # a PNG in the workshop
+    source: str  # a file in the workshop
     title: str = ""
     summary: str = ""
     saved: list[str] = field(default_factory=list)  # files of the person's that show the same
@@ -98,7 +104,7 @@ class Gallery:
     def begin(self) -> None:
         """A new cell."""
         self._pictures: list[Picture] = []
-        self._refused = self._made = self._files = self._named = 0
+        self._refused = self._made = self._files = self._named = self._raw = 0
         self.delivered: list[dict] = []  # the claim's figures
         self.same_as: dict[str, str] = {}
 
@@ -108,6 +114,12 @@ class Gallery:
             self._workshop = tempfile.mkdtemp(prefix="pictures-")
         self._made += 1
         return os.path.join(self._workshop, f"{current.cell.number}-{self._made}.png")
+
+    def save(self, pixels: numpy.ndarray, path: str) -> None:
+        """RGBA; to be read by the helper alone. To encode them here would only make it decode them."""
+        self._raw += pixels.nbytes
+        if self._raw > PIXELS_MAX or not _write_pam(pixels, path):
+            write_png(pixels, path)
 
     def file_name(self, kind: str, extension: str) -> str:
         """Below the data folder, for something that is delivered as a file."""
@@ -155,7 +167,6 @@ class Gallery:
         self._named += len(batch)
         targets = [os.path.join(self.out_dir, name) for name in names]
         results = self._normalise([p.source for p in batch], targets)
-        _make_small((target, width, height) for target, (width, height, why) in zip(targets, results) if not why)
         for picture, name, (width, height, why) in zip(batch, names, results):
             _discard(picture.source)
             if why:
@@ -168,7 +179,7 @@ class Gallery:
     def _normalise(self, sources: Iterable[str], targets: list[str]) -> list[tuple[int, int, str]]:
         pairs = [part for pair in zip(sources, targets) for part in pair]
         try:
-            lines = run_helper(["-m", str(SIDE_MAX), "--", *pairs])
+            lines = run_helper(["-m", str(SIDE_MAX), "-s", "{}x{}".format(*SMALL), "--", *pairs])
         except HelperMissing:
             current.note(NO_HELPER)
             return [_copy(pairs[i], pairs[i + 1]) for i in range(0, len(pairs), 2)]
@@ -180,19 +191,20 @@ class Gallery:
         return [name for name in found if name and name != path]
 
 
-def _make_small(pictures: Iterable[tuple[str, int, int]]) -> None:
-    """A small one beside each that is larger: where rooms are encrypted, no server can make it."""
-    sides: dict[int, list[str]] = {}
-    for path, width, height in pictures:
-        shrink = min(SMALL[0] / width, SMALL[1] / height)
-        if shrink < 1:
-            pairs = sides.setdefault(max(1, int(max(width, height) * shrink)), [])
-            pairs += [path, path.removesuffix(".png") + ".small.png"]
-    for side, pairs in sides.items():
-        try:
-            run_helper(["-m", str(side), "--", *pairs])
-        except HelperMissing:
-            return
+def write_png(pixels: numpy.ndarray, path: str) -> None:
+    opaque = pixels[..., 3].min(initial=255) == 255
+    Image.fromarray(pixels[..., :3] if opaque else pixels).save(path, "PNG", compress_level=1)
+
+
+def _write_pam(pixels: numpy.ndarray, path: str) -> bool:
+    """False: there was no room for it."""
+    height, width, _ = pixels.shape
+    try:
+        with open(path, "wb", buffering=0) as file:
+            file.write(PAM % (width, height))
+            return file.write(numpy.ascontiguousarray(pixels)) == pixels.nbytes
+    except OSError:
+        return False
 
 
 def _discard(path: str) -> None:
@@ -214,9 +226,24 @@ def _parse(line: str) -> tuple[int, int, str]:
     return int(width), int(height), ""
 
 
+def _read_pam(path: str) -> numpy.ndarray | None:
+    with open(path, "rb") as file:
+        if file.readline() != b"P7\n":
+            return None
+        width, height = (int(file.readline().split()[1]) for _ in range(2))
+        while file.readline() != b"ENDHDR\n":
+            pass
+        return numpy.frombuffer(file.read(width * height * 4), numpy.uint8).reshape(height, width, 4)
+
+
 def _copy(source: str, target: str) -> tuple[int, int, str]:
+    """Without the helper."""
     try:
-        shutil.copyfile(source, target)
+        pixels = _read_pam(source)
+        if pixels is None:
+            shutil.copyfile(source, target)
+        else:
+            write_png(pixels, target)
         return *png_size(target), ""
     except (OSError, ValueError) as error:
         return 0, 0, str(error)

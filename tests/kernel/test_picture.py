@@ -26,6 +26,10 @@ def png(width, height, kind=2, depth=8, pixels=None, extra=b"", interlaced=0, ta
     return SIGNATURE + head + extra + chunk(b"IDAT", zlib.compress(raw)) + chunk(b"IEND") + tail
 
 
+def pam(width, height, pixels: bytes) -> bytes:
+    return b"P7\nWIDTH %d\nHEIGHT %d\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\nENDHDR\n" % (width, height) + pixels
+
+
 def unfilter(raw: bytes, row: int, size: int) -> bytes:
     """The three filters that the helper may write."""
     out, above = [], bytes(row)
@@ -241,14 +245,69 @@ class Picture(unittest.TestCase):
             ["-m", "x", "a", "b"],
             ["-m", "9999", "a", "b"],
             ["-x", "a", "b"],
+            ["-s", "800", "a", "b"],
+            ["-s", "800x", "a", "b"],
+            ["-s", "x600", "a", "b"],
+            ["-s", "0x600", "a", "b"],
+            ["-s", "800x600x1", "a", "b"],
+            ["-s", "800x9999", "a", "b"],
+            ["-s", "-1x-1", "a", "b"],
         ):
             with self.subTest(args):
                 self.assertEqual(self.helper(*args).returncode, 2)
 
+    def test_pixels_as_they_are_become_the_same_picture_as_their_png(self):
+        chance = random.Random(2)
+        for width, height, alpha in ((1, 1, True), (7, 5, False), (300, 40, True), (64, 200, False)):
+            rgba = bytearray(chance.randbytes(width * height * 4))
+            if not alpha:
+                rgba[3::4] = b"\xff" * (width * height)
+            with self.subTest(size=(width, height), alpha=alpha):
+                plain = self.good(pam(width, height, bytes(rgba)))
+                self.assertEqual(plain, self.good(png(width, height, 6, 8, bytes(rgba))))
+                self.assertEqual(plain["kind"], 6 if alpha else 2)
+                self.assertEqual(self.good(pam(width, height, bytes(rgba)), "-m", "30"), self.good(png(width, height, 6, 8, bytes(rgba)), "-m", "30"))
+
+    def test_pixels_that_are_not_what_they_say_are_refused(self):
+        whole = pam(3, 2, bytes(24))
+        for name, data in [
+            ("short", whole[:-1]),
+            ("no pixels", pam(3, 2, b"")),
+            ("half a head", whole[:20]),
+            ("too wide", pam(8193, 1, bytes(100))),
+            ("too many", pam(8192, 8192, bytes(100))),
+            ("nothing", pam(0, 3, b"")),
+            ("negative", whole.replace(b"WIDTH 3", b"WIDTH -3")),
+            ("huge", whole.replace(b"WIDTH 3", b"WIDTH 99999999999999999999")),
+            ("not a number", whole.replace(b"WIDTH 3", b"WIDTH 3x")),
+            ("a long line", whole.replace(b"WIDTH 3", b"WIDTH " + b"0" * 40 + b"3")),
+            ("three channels", whole.replace(b"DEPTH 4", b"DEPTH 3")),
+            ("two bytes each", whole.replace(b"MAXVAL 255", b"MAXVAL 65535")),
+            ("another order", whole.replace(b"P7\nWIDTH 3\nHEIGHT 2", b"P7\nHEIGHT 2\nWIDTH 3")),
+            ("another of netpbm's", b"P6\n3 2\n255\n" + bytes(18)),
+            ("NULs", b"P7\0\n" + whole[3:]),
+        ]:
+            with self.subTest(name):
+                self.assertIsNone(self.run_one(data)[1])
+
+    def test_a_small_one_lies_beside_what_is_too_large(self):
+        for width, height, small in ((40, 10, (20, 5)), (10, 40, (4, 15)), (20, 15, None), (21, 15, (20, 14)), (8000, 1, (20, 1))):
+            data = pam(width, height, random.Random(3).randbytes(width * height * 4))
+            with self.subTest(size=(width, height)):
+                self.assertEqual(self.good(data, "-s", "20x15")["size"], (width, height))
+                beside = self.path("out.small.png")
+                self.assertEqual(os.path.exists(beside), small is not None)
+                if small:
+                    with open(beside, "rb") as file:
+                        found = parse(file.read())
+                    self.assertEqual(found["size"], small)
+                    self.assertEqual(found, self.good(data, "-m", str(max(small))))
+                    os.unlink(beside)
+
     def test_damaged_files_never_crash_it(self):
         chance = random.Random(1)
         palette = chunk(b"PLTE", bytes(range(30)))
-        seeds = [png(9, 9, 6, 8), png(9, 9, 3, 4, extra=palette), png(17, 3, 0, 16), png(8, 8, 2, 8, interlaced=1)]
+        seeds = [pam(9, 9, bytes(range(81)) * 4), png(9, 9, 6, 8), png(9, 9, 3, 4, extra=palette), png(17, 3, 0, 16), png(8, 8, 2, 8, interlaced=1)]
         paths = []
         for i in range(400):
             data = bytearray(chance.choice(seeds))
