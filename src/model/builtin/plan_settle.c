@@ -258,12 +258,13 @@ static void take_ordinals(struct bi_planner *p)
     for (size_t i = 0; i + 2 < p->n; i++) {
         struct bi_item *it = p->it[i];
         const struct bi_item *next = p->it[i + 2];
-        bool ordinal = bi_at(p, i, BI_FIRST) || (it->kind == BI_ITEM_NUMBER && it->suffix == BI_SUFFIX_ORDINAL);
+        bool ordinal = bi_at(p, i, BI_FIRST) || bi_at(p, i, BI_NTH) ||
+                       (it->kind == BI_ITEM_NUMBER && it->suffix == BI_SUFFIX_ORDINAL);
         bool listed = bi_at(p, i + 1, BI_AND) || bi_at(p, i + 1, BI_OR) || bi_at(p, i + 1, BI_VERSUS);
         if (!ordinal || !listed || next->kind != BI_ITEM_VALUE || !next->values[0].value->is_number)
             continue;
         const struct bi_column *c = next->values[0].column;
-        double n = it->kind == BI_ITEM_NUMBER ? it->number : 1;
+        double n = it->kind == BI_ITEM_NUMBER ? it->number : bi_at(p, i, BI_NTH) ? it->ordinal : 1;
         for (size_t k = 0; k < c->value_n; k++)
             if (c->values[k].is_number && c->values[k].number == n) {
                 it->kind = BI_ITEM_VALUE;

@@ -97,9 +97,14 @@ void bi_recipe_change(struct bi_planner *p, size_t i)
         bi_trouble(p, "no_such_step", "", "");
     else if (coarseness(period) < coarseness(period_of_freq(p)))
         bi_trouble(p, "no_finer_time", "", "");
-    for (size_t k = 0; k < plan->measure_n; k++) /* of the time as a whole: rows of a month add up, or are averaged */
-        if (plan->measures[k].type == BI_MEASURE_COLUMN && plan->measures[k].stat == BI_NONE)
-            plan->measures[k].stat = bi_is_additive(p, plan->measures[k].column) ? BI_SUM : BI_MEAN;
+    for (size_t k = 0; k < plan->measure_n; k++) { /* of the time as a whole: rows of a month add up, or are averaged */
+        struct bi_measure *m = &plan->measures[k];
+        if (m->type != BI_MEASURE_COLUMN || m->stat != BI_NONE)
+            continue;
+        m->stat = bi_is_additive(p, m->column) ? BI_SUM : BI_MEAN;
+        if (coarseness(period) > coarseness(period_of_freq(p)))
+            bi_note(p, m->stat == BI_SUM ? "trend_sum" : "trend_mean", "column", m->column->name);
+    }
 }
 
 /* ---- running totals ---- */
@@ -131,8 +136,10 @@ void bi_recipe_running(struct bi_planner *p, size_t i)
             bi_trouble(p, "running_of_what", "", "");
             return;
         }
-        if (plan->measures[k].type == BI_MEASURE_COLUMN)
+        if (plan->measures[k].type == BI_MEASURE_COLUMN) {
             plan->measures[k].stat = BI_SUM;
+            bi_note(p, "running_adds", "column", plan->measures[k].column->name);
+        }
     }
     bi_recipe_trend(p, SIZE_MAX);
     plan->running = true;
