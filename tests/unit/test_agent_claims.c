@@ -459,6 +459,26 @@ static void what_is_only_promised_is_sent_back(void **state)
     "[{\"path\":\"a.csv\",\"name\":\"a.csv\",\"kind\":\"csv\",\"bytes\":9,\"sha256\":\"00\",\"rows\":244,\"columns\":[{\"name\":" \
     "\"day\",\"dtype\":\"category\",\"examples\":[\"Sat\",\"Sun\",\"Thur\"]}]}]"
 
+/* What a profile says of the table is no result of a program that put out something else. */
+static void a_number_that_only_the_profile_shows_is_asked_about_when_a_program_brought_none(void **state)
+{
+    struct scene s;
+    (void)state;
+    play_with_file(
+        &s, "how many boarded at the port where most did?",
+        CALL("idxmax")
+            SAY("It was S, with 244.") "{\"calls\":[{\"args\":{\"code\":\"max\"}}],\"expect\":\"No output shows "
+                                       "this of your answer: 244\"}\n" SAY("It was S, with 144.\\n```python\\nx\\n```"),
+        PRINTS("S") PRINTS("144"));
+    assert_ended(&s, AGENT_ANSWERED, 2, 4);
+    assert_string_equal(s.seen.answer, "It was S, with 144.");
+    scene_close(&s);
+    play_with_file(&s, "how many are there in all and of S?", CALL("s") SAY("There are 144 of S among all 244."),
+                   PRINTS("144"));
+    assert_ended(&s, AGENT_ANSWERED, 1, 2);
+    scene_close(&s);
+}
+
 /* A profile lists the days; which of them it is has to come out of a program. */
 static void a_day_that_only_the_profile_shows_is_no_result(void **state)
 {
@@ -528,6 +548,7 @@ int main(void)
         cmocka_unit_test(a_mean_in_place_of_a_count_is_sent_back_and_marked_when_it_stays),
         cmocka_unit_test(a_program_that_nobody_fenced_is_run_unless_one_was_asked_for),
         cmocka_unit_test(what_is_only_promised_is_sent_back),
+        cmocka_unit_test(a_number_that_only_the_profile_shows_is_asked_about_when_a_program_brought_none),
         cmocka_unit_test(a_day_that_only_the_profile_shows_is_no_result),
         cmocka_unit_test(replies_that_need_no_program_are_left_alone),
     };

@@ -289,9 +289,32 @@ static void the_language_is_that_of_the_words(void **state)
     assert_string_equal(words_language("what does \xe9\x94\x80\xe5\x94\xae mean in the second table here?"), "en");
 }
 
+static void programs_that_nobody_asked_for_are_left_out(void **state)
+{
+    static const struct {
+        const char *text, *left;
+    } cases[] = {
+        { "It is 5.\n\n```python\nprint(5)\n```\n", "It is 5." },
+        { "So:\n```py\nx = 1\n```\nIt is 5.", "So:\nIt is 5." },
+        { "It is 5.\n\n```python\nprint(5)", "It is 5." },
+        { "```python\nprint(5)\n```", "```python\nprint(5)\n```" },
+        { "A table:\n```\na b\n```\nIt is 5.", "A table:\n```\na b\n```\nIt is 5." },
+        { "```\n```python\n```\nx", "```\n```python\n```\nx" },
+        { "```sql\nSELECT 1\n```\nx", "```sql\nSELECT 1\n```\nx" },
+        { "It is 5.", "It is 5." },
+        { "", "" },
+    };
+    (void)state;
+    for (size_t i = 0; i < countof(cases); i++) {
+        autofree char *left = answer_without_programs(cases[i].text);
+        assert_string_equal(left, cases[i].left);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(programs_that_nobody_asked_for_are_left_out),
         cmocka_unit_test(short_text_is_left_alone),
         cmocka_unit_test(long_text_keeps_its_head_and_its_tail),
         cmocka_unit_test(characters_are_never_cut_in_half),

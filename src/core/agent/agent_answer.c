@@ -21,6 +21,18 @@ bool agent_is_blank(const char *text)
     return !text || !*text;
 }
 
+bool agent_wants_program(const struct agent *a)
+{
+    static const char *const asked[] = { "code",   "program", "script",   "function",  "snippet",
+                                         "python", "pandas",  "how do i", "how would", "how can i",
+                                         "how to", "sql",     "syntax",   "command",   "formula",
+                                         "skript", "代码",    "程序",     "脚本",      "怎么写" };
+    for (size_t i = 0; i < countof(asked); i++)
+        if (!a->in.request || strcasestr(a->in.request, asked[i]))
+            return true;
+    return false;
+}
+
 /* ---- asked once more ---- */
 
 /* The draft and the word about it are for this turn only. */
@@ -223,7 +235,8 @@ static void replace_text(struct model_msg *m, const char *text)
 static void give(struct agent *a, struct model_answer *answer, enum agent_status status, const struct agent_doubts *d)
 {
     struct model_msg *m = &answer->msg;
-    autofree char *clean = answer_clean(m->text, a->cells, a->cell_n, a->in.language);
+    autofree char *said = a->cell_n && !agent_wants_program(a) ? answer_without_programs(m->text) : xstrdup(m->text);
+    autofree char *clean = answer_clean(said, a->cells, a->cell_n, a->in.language);
     if (agent_is_blank(clean)) {
         free(clean);
         clean = words(WORD_SEE_FIGURE, a->in.language, NULL, NULL);

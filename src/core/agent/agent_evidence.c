@@ -191,6 +191,19 @@ void agent_doubts_clear(struct agent_doubts *d)
     d->part = NULL;
 }
 
+/* Programs worked, and not one number of the answer came out of them: then they are from the profile, which was not asked. */
+static void doubt_unused_outputs(struct claims *out, const char *text, struct evidence *computed)
+{
+    AUTO(evidence_clear) struct evidence nothing = { 0 };
+    AUTO(claims_clear) struct claims all = { 0 }, unshown = { 0 };
+    claims_numbers(&all, text, &nothing);
+    claims_numbers(&unshown, text, computed);
+    if (out->n || all.n != unshown.n)
+        return;
+    for (size_t i = 0; i < unshown.n; i++)
+        claims_add(out, unshown.at[i], strlen(unshown.at[i]));
+}
+
 void agent_doubt(struct agent *a, const char *text, struct agent_doubts *out)
 {
     AUTO(evidence_clear) struct evidence e = { 0 };
@@ -201,6 +214,8 @@ void agent_doubt(struct agent *a, const char *text, struct agent_doubts *out)
     AUTO(evidence_clear) struct evidence computed = { 0 };
     if (has_worked(a))
         collect_computed(a, &computed);
+    if (has_worked(a))
+        doubt_unused_outputs(&out->facts, text, &computed);
     claims_days(&out->facts, text, has_worked(a) ? &computed : &e);
     claims_names(&out->facts, text, has_worked(a) ? &computed : &e);
     claims_files(&out->files, text, exists, a);

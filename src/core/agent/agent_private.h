@@ -134,6 +134,7 @@ void agent_think_late(struct agent *a);                         /* the turn's ti
 void agent_answer(struct agent *a, struct model_answer *answer, enum agent_status status);
 bool agent_give_draft(struct agent *a); /* the one that was asked about, marked; false: there is none */
 bool agent_is_blank(const char *text);
+bool agent_wants_program(const struct agent *a); /* the person speaks of code: a program may be the answer */
 /* agent_evidence.c */
 const char *agent_load_call(const struct agent *a); /* how the newest table is loaded */
 struct agent_doubts {

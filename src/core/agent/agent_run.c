@@ -159,12 +159,8 @@ static void plan_text(struct model_msg *m)
 /* Small models leave the fence out as well. Where a program was asked for, it is the answer. */
 static void plan_program(const struct agent *a, struct model_msg *m)
 {
-    static const char *const asked[] = { "code",   "program", "script", "function", "snippet",
-                                         "python", "代码",    "程序",   "脚本" };
-    for (size_t i = 0; i < countof(asked); i++)
-        if (!a->in.request || strcasestr(a->in.request, asked[i]))
-            return;
-    autofree char *code = m->text && json_len(a->in.files) ? call_bare_program(m->text) : NULL;
+    const bool wanted = m->text && json_len(a->in.files) && !agent_wants_program(a);
+    autofree char *code = wanted ? call_bare_program(m->text) : NULL;
     if (!code)
         return;
     autofree char *args = call_args_write(code);

@@ -243,3 +243,39 @@ char *answer_clean(const char *markdown, const struct agent_cell *cells, size_t 
     str_add(&out, "", 0);
     return str_take(&out);
 }
+
+/* ---- programs ---- */
+
+static bool opens_program(const char *line)
+{
+    static const char *const openers[] = { "```python", "```py\n", "```py\r" };
+    for (size_t i = 0; i < countof(openers); i++)
+        if (strncmp(line, openers[i], strlen(openers[i])) == 0)
+            return true;
+    return false;
+}
+
+char *answer_without_programs(const char *markdown)
+{
+    AUTO(str_clear) struct str out = STR_INIT(SIZE_MAX);
+    bool inside = false, other = false; /* other: a block that is no program */
+    for (const char *line = markdown; *line;) {
+        const char *end = strchr(line, '\n');
+        const size_t n = end ? (size_t)(end + 1 - line) : strlen(line);
+        const bool fence = strncmp(line, "```", 3) == 0;
+        if (inside) {
+            inside = !fence;
+        } else if (!other && opens_program(line)) {
+            inside = true;
+        } else {
+            other = fence ? !other : other;
+            str_add(&out, line, n);
+        }
+        line += n;
+    }
+    const char *text = str_peek(&out);
+    size_t left = out.len;
+    while (left && strchr(" \t\r\n", text[left - 1]))
+        left--;
+    return strspn(text, " \t\r\n") >= left ? xstrdup(markdown) : xstrndup(text, left);
+}
