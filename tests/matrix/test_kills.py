@@ -15,6 +15,7 @@ from pathlib import Path
 from bot import Bot, call
 from encrypted import API, FULL, Encrypted, index_of
 from jspeer import JsPerson
+from linepeer import Peer
 from proxy import Call, Proxy
 from synapse import HERE
 
@@ -99,6 +100,12 @@ class Kills(Encrypted):
         victim.bot.logged("matrix_synced")
         return victim, ann, room
 
+    def answer(self, ann: Peer, bot: Bot, question: str, seconds: float = 150) -> dict:
+        try:
+            return super().answer(ann, bot, question, seconds)
+        except AssertionError as e:
+            raise AssertionError(f"{e}\n" + "\n".join(line for line in bot.log[-200:] if "box_state" not in line)) from e
+
     def take_one_time_key(self, victim: Victim, ann: JsPerson) -> None:
         """Somebody begins a channel: one key fewer, so that the bot makes another."""
         body = {"one_time_keys": {victim.bot.user: {self.device_of_store(victim): "signed_curve25519"}}}
@@ -115,6 +122,7 @@ class Kills(Encrypted):
         def share(after: bool) -> Callable[[], None]:
             def arm() -> None:
                 victim.on("PUT .*/sendToDevice/m.room.encrypted/", after)
+                victim.bot.logged("matrix_logged_in")  # before that it listens to nobody
                 victim.bot.command("rotate", room)
             return arm
 
@@ -168,7 +176,7 @@ class Kills(Encrypted):
                     raise AssertionError(f"it never came to {plan[n]}:\n" + "\n".join(victim.bot.log[-30:])) from e
                 victim.starts()
         for question in asked:
-            self.answer(ann, victim.bot, question, 150)
+            self.answer(ann, victim.bot, question)
         if files:
             self.assert_files(victim, ann, asked)
         self.assert_once(victim, ann, room, asked)
@@ -252,7 +260,7 @@ class Kills(Encrypted):
         while time.monotonic() < end:
             asked.append(ann.say(room, f"question {len(asked)}", victim.bot.user))
             if len(asked) % 5 == 0:
-                self.answer(ann, victim.bot, asked[-1], 150)
+                self.answer(ann, victim.bot, asked[-1], 300)
             else:
                 time.sleep(1)  # a message a second is what is soaked
             if time.monotonic() > kill_at:
@@ -266,12 +274,13 @@ class Kills(Encrypted):
         if paused:
             self.dan.do("resume")
         for question in asked:
-            self.answer(ann, victim.bot, question, 150)
+            self.answer(ann, victim.bot, question, 300)
+        peak = next(line for line in Path(f"/proc/{victim.bot.process.pid}/status").read_text().splitlines() if "VmHWM" in line)
         self.assert_once(victim, ann, room, asked)
         last = self.ask(ann, victim.bot, room, "the end")
         self.dan.until(lambda e: e.get("event") == last["event"] and not e["failed"])
         self.assert_all_readable(self.dan)
-        print(f"\n{len(asked)} questions, {victim.deaths} deaths in {seconds:.0f} s")
+        print(f"\n{len(asked)} questions, {victim.deaths} deaths in {seconds:.0f} s, {peak}")
 
 
 if __name__ == "__main__":

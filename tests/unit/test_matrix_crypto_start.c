@@ -216,6 +216,45 @@ static void an_account_without_identity_gets_one_and_the_device_is_signed(void *
     assert_null(gone);
 }
 
+/* The signature is on its way; the list of devices is asked for meanwhile, and its answer comes last. */
+static void sign_behind_an_old_list(struct peer *p, const struct crypto_request *r)
+{
+    autojson struct json *sync = json_new_object(), *list = NULL;
+    struct json *changed = json_new_array();
+    autofree char *path = xstrdup(r->path), *body = xstrdup(r->body);
+    const struct crypto_request sign = { .id = r->id, .method = "POST", .path = path, .body = body };
+    struct crypto_request query;
+    json_push(changed, json_new_string(p->user));
+    json_set(child(sync, "device_lists"), "changed", changed);
+    OK(crypto_sync(p->c, sync, &e));
+    assert_true(crypto_next_request(p->c, &query));
+    assert_non_null(strstr(query.path, "/keys/query"));
+    autojson struct json *asked = NULL;
+    OK(json_parse(&asked, query.body, strlen(query.body), WORLD_JSON, &e));
+    const int64_t id = query.id;
+    assert_int_equal(serve(p, "POST", query.path, asked, &list), 200);
+    peer_answer(p, &sign);
+    OK(crypto_answered(p->c, id, 200, list, 0, &e));
+}
+
+static void a_list_that_is_older_than_the_signature_says_nothing_of_it(void **state)
+{
+    (void)state;
+    struct peer *p = peer_make(w, "@bot:x", "DEV");
+    struct crypto_request r;
+    peer_open(p);
+    while (crypto_next_request(p->c, &r)) {
+        if (strstr(r.path, "/keys/signatures/upload"))
+            sign_behind_an_old_list(p, &r);
+        else
+            peer_answer(p, &r);
+    }
+    autojson struct json *status = NULL;
+    OK(crypto_status(p->c, &status, &e));
+    assert_true(json_bool_or(json_get(status, "identity"), "device_signed", false));
+    assert_int_equal(p->alarms, 0);
+}
+
 static void an_identity_survives_a_restart(void **state)
 {
     (void)state;
@@ -551,6 +590,7 @@ int main(void)
         TEST(a_store_of_another_device_or_key_does_not_open),
         TEST(secrets_are_not_in_the_status),
         TEST(an_account_without_identity_gets_one_and_the_device_is_signed),
+        TEST(a_list_that_is_older_than_the_signature_says_nothing_of_it),
         TEST(an_identity_survives_a_restart),
         TEST(a_new_device_with_the_recovery_key_is_signed),
         TEST(a_wrong_or_missing_recovery_key_resets_nothing),

@@ -173,7 +173,7 @@ static void relate_one(const struct job *job, const struct message *m, bool firs
         content_relate(m->content, job->thread, job->reply_to);
     else if (job->reply_to && !matrix_room_is_direct(job->room) && first && !m->bare)
         content_relate(m->content, NULL, job->reply_to);
-    if (job->reply_to)
+    if (job->reply_to && job->type != CHAT_NOTICE) /* a word on the way is no answer: caught_up.c */
         json_set_str(m->content, MATRIX_ANSWERS, job->reply_to);
 }
 
