@@ -120,8 +120,7 @@ static int make_sealed(struct message *m, const struct job *job, const char *txn
     const int rc = matrix_e2ee_seal(job->room, m->type ? m->type : "m.room.message", m->content, &m->sealed, e);
     if (rc < 0)
         return -1;
-    if (rc == 1 && job->type == CHAT_ANSWER &&
-        job->reply_to) /* a device that can't read it has to know (caught_up.c) */
+    if (rc == 1 && job->type == CHAT_ANSWER && job->reply_to) /* whoever can not read it has to know: caught_up.c */
         json_set_str(m->sealed, MATRIX_ANSWERS, job->reply_to);
     json_print(&text, m->sealed);
     if (rc == 1 && job->durable && store_keep(job->c->store, &k, str_peek(&text), text.len, e) < 0)
