@@ -6,7 +6,7 @@ import sys
 import threading
 import types
 
-from .checkpoint_words import entry, type_of
+from .checkpoint_words import entry, is_a, type_of
 from .shell import Shell
 
 _COMMAND_MAX = 60
@@ -24,13 +24,13 @@ def found(shell: Shell, named: set[int]) -> list[dict[str, str]]:
 
 
 def _of_a_cell(shell: Shell, value: object) -> bool:
-    if isinstance(value, (classmethod, staticmethod, types.MethodType)):
+    if is_a(value, classmethod, staticmethod, types.MethodType):
         value = value.__func__
-    if isinstance(value, property):
+    if is_a(value, property):
         value = value.fget
-    if isinstance(value, type):
+    if is_a(value, type):
         return type.__dict__["__module__"].__get__(value) == "__main__"
-    return isinstance(value, types.FunctionType) and value.__globals__ is shell.user_ns
+    return is_a(value, types.FunctionType) and value.__globals__ is shell.user_ns
 
 
 def _threads(shell: Shell, named: set[int]) -> list[dict[str, str]]:
@@ -47,7 +47,7 @@ def _threads(shell: Shell, named: set[int]) -> list[dict[str, str]]:
 def _children(shell: Shell, named: set[int]) -> list[dict[str, str]]:
     from subprocess import Popen
 
-    mine = {v.pid for v in list(shell.user_ns.values()) if isinstance(v, Popen)}
+    mine = {v.pid for v in list(shell.user_ns.values()) if is_a(v, Popen)}
     own = _command(os.getpid())
     lost = []
     for task in os.listdir("/proc/self/task"):
@@ -104,6 +104,6 @@ def _patches(shell: Shell, named: set[int]) -> list[dict[str, str]]:
 
 def _attributes(name: str, module: types.ModuleType) -> list[tuple[str, object]]:
     every = [(f"{name}.{key}", value) for key, value in list(vars(module).items())]
-    classes = [(path, value) for path, value in every if isinstance(value, type)]
+    classes = [(path, value) for path, value in every if is_a(value, type)]
     inner = [(f"{path}.{key}", value) for path, kind in classes for key, value in list(vars(kind).items())]
     return every + inner

@@ -148,7 +148,7 @@ class _Dump:
     # The parts, in the order in which they are read
 
     def _before(self) -> None:
-        modules = [v for _, v in checkpoint_shell.variables(self._shell) if isinstance(v, types.ModuleType)]
+        modules = [v for _, v in checkpoint_shell.variables(self._shell) if checkpoint_words.is_a(v, types.ModuleType)]
         packages = {name.partition(".")[0] for m in modules if isinstance(name := vars(m).get("__name__"), str)}
         self._extra("folder", self._folder())
         self._extra("places", checkpoint_state.places_to_look(self._data_dir))
@@ -176,7 +176,7 @@ class _Dump:
             error = self._put("variable", name, value, self._limits.variable_max)
             if error is not None:
                 self._lose(str(name), value, error)
-            elif not isinstance(value, types.ModuleType) and not str(name).startswith("__"):
+            elif not checkpoint_words.is_a(value, types.ModuleType) and not str(name).startswith("__"):
                 self._kept += 1
 
     def _magics(self) -> None:
@@ -256,6 +256,7 @@ class _Dump:
         self._lost.append(checkpoint_words.entry(name, checkpoint_words.type_of(value), self._why(name, value, error)))
 
     def _note(self, text: str) -> None:
+        text = checkpoint_words.clip(text, checkpoint_words.NOTE_MAX)
         if text not in self._notes and len(self._notes) < LOST_MAX:
             self._notes.append(text)
 

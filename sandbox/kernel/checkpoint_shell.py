@@ -15,6 +15,7 @@ import matplotlib
 import numpy
 import pandas
 
+from .checkpoint_words import is_a
 from .shell import Shell
 
 INPUT_MAX = 4 << 20
@@ -65,6 +66,8 @@ def told_apart(found: dict[str, object]) -> dict[str, object]:
 def is_variable(shell: Shell, name: object, value: object) -> bool:
     """The person's own; not what IPython puts there."""
     hidden = shell.user_ns_hidden
+    if is_a(name, str) and type(name) is not str:  # a name that only a hostile cell makes: comparing it may do anything
+        return False
     if name in _OF_MODULE or name in _NEWEST or name in _OF_INPUT:
         return False
     if isinstance(name, str) and _NUMBERED.match(name):
@@ -75,7 +78,7 @@ def is_variable(shell: Shell, name: object, value: object) -> bool:
 def variables(shell: Shell) -> list[tuple[str, object]]:
     """Modules first: a person's `__setstate__` may need them."""
     found = [(n, v) for n, v in list(shell.user_ns.items()) if is_variable(shell, n, v)]
-    return sorted(found, key=lambda pair: not isinstance(pair[1], types.ModuleType))
+    return sorted(found, key=lambda pair: not is_a(pair[1], types.ModuleType))
 
 
 # Numbers and input
@@ -155,7 +158,7 @@ def magics(shell: Shell) -> list[tuple[str, str, object]]:
 
 def _is_of_a_cell(shell: Shell, function: object) -> bool:
     function = getattr(function, "__func__", function)
-    return isinstance(function, types.FunctionType) and function.__globals__ is shell.user_ns
+    return is_a(function, types.FunctionType) and function.__globals__ is shell.user_ns
 
 
 def set_magic(shell: Shell, kind: str, name: str, function: object) -> None:

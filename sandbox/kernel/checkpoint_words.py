@@ -9,7 +9,9 @@ from .checkpoint_clock import OutOfTime
 from .checkpoint_file import TooLarge
 from .checkpoint_refuse import Refused, name_of, what_is
 
+NAME_MAX = 200
 WHY_MAX = 300
+NOTE_MAX = 2000
 _LOOKED_AT_MAX = 5_000
 _DEPTH_MAX = 6
 _CELL = re.compile(r"<cell (\d+)>$")
@@ -18,6 +20,11 @@ _CANNOT = re.compile(r"cannot pickle '.+' object|no default __reduce__")  # says
 
 def type_of(value: object) -> str:
     return str(type.__dict__["__name__"].__get__(type(value)))
+
+
+def is_a(value: object, *kinds: type) -> bool:
+    """By what it is, not by what it says: a `__class__` of a person's may raise, or never return."""
+    return issubclass(type(value), kinds)
 
 
 def size(count: float) -> str:
@@ -29,8 +36,13 @@ def size(count: float) -> str:
 
 
 def entry(name: str, type_name: str, why: str) -> dict[str, str]:
-    why = " ".join(why.split())
-    return {"name": name, "type": type_name, "why": why if len(why) <= WHY_MAX else why[: WHY_MAX - 1] + "…"}
+    return {"name": clip(name, NAME_MAX), "type": clip(type_name, NAME_MAX), "why": clip(why, WHY_MAX)}
+
+
+def clip(text: str, most: int) -> str:
+    """In one line."""
+    text = " ".join(text[: 4 * most].split())
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def why(name: str, value: object, error: BaseException, last: object) -> str:

@@ -5,6 +5,7 @@ stay with it. This looks at the session's variables by their types alone and run
 """
 
 import builtins
+import contextlib
 import io
 import os
 import socket
@@ -20,6 +21,7 @@ __builtins__ = dict(vars(builtins))
 
 NAMES_MAX = 2000  # variables looked at
 NOTES_MAX = 15
+NOTE_MAX = 400
 COMMAND_MAX = 60
 KILLED = -9
 _BROKEN = "it did not survive going back to an earlier state: make a new one"
@@ -78,13 +80,13 @@ class Gone:
                 try:
                     if look(name, value):
                         break
-                except Exception:  # an object that was played with
+                except BaseException:  # an object that was played with; nobody interrupts this
                     continue
         self._nameless_threads()
 
     def _say(self, text: str) -> bool:
         if len(self.notes) < NOTES_MAX:
-            self.notes.append(text)
+            self.notes.append(text if len(text) <= NOTE_MAX else text[: NOTE_MAX - 1] + "…")
         return True
 
     def _break(self, value: object, attribute: str, to: object) -> None:
@@ -152,7 +154,7 @@ class Gone:
                 return True
             self._transactions = True
             return self._say(f"the open transaction of `{name}` is gone, nothing of it was kept: connect again")
-        if type(value).__name__ == "DuckDBPyConnection":
+        if type.__dict__["__name__"].__get__(type(value)) == "DuckDBPyConnection":
             return self._say(f"the connection `{name}` is gone: connect again")
         return False
 
@@ -171,8 +173,13 @@ class Gone:
         main = threading.main_thread()
         others = [t for t in list(threading._active.values()) if t is not main and id(t) not in self._threads]
         for thread in others:
-            if not type(thread).__module__.startswith(("concurrent.", "multiprocessing.")) and "ThreadPoolExecutor" not in thread.name:
-                self._say(f"the thread {thread.name} is gone")
+            with contextlib.suppress(BaseException):  # its name may be code of a person's
+                self._nameless(thread)
+
+    def _nameless(self, thread: threading.Thread) -> None:
+        module = type.__dict__["__module__"].__get__(type(thread))
+        if not str(module).startswith(("concurrent.", "multiprocessing.")) and "ThreadPoolExecutor" not in thread.name:
+            self._say(f"the thread {thread.name} is gone")
 
     def unsafe_files(self, files: dict[int, int]) -> list[int]:
         """Of a database in a transaction: its locks stay with the process, and without them a write does harm."""

@@ -19,6 +19,7 @@ from .cell import Cell
 
 __builtins__ = dict(vars(builtins))
 
+NAME_MAX = 200
 VALUE_MAX = 2000
 TRACEBACK_MAX = 2000
 CHAIN_MAX = 5  # causes and contexts
@@ -42,7 +43,7 @@ def clip(text: str, limit: int) -> str:
 
 
 def name_of(error: BaseException) -> str:
-    return str(type.__dict__["__name__"].__get__(type(error)))
+    return clip(str(type.__dict__["__name__"].__get__(type(error))), NAME_MAX)
 
 
 def value_of(error: BaseException) -> str:
@@ -138,7 +139,7 @@ def describe(error: BaseException, cell: Cell, namespace: dict) -> dict:
     name, value = name_of(error), value_of(error)
     text = clip(traceback_of(error, name, value), TRACEBACK_MAX)
     for hint in hints.for_error(error, value, text, cell, namespace):
-        text += f"\n{hint}"
+        text += f"\n{clip(hint, VALUE_MAX)}"
         cell.note(hint)
     line = line_of(error, cell)
     if line is None and not isinstance(error, _WITHOUT_A_LINE):

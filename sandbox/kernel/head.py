@@ -195,6 +195,9 @@ class Head:
             self._streams.flush()
 
 
+TOO_LONG = {"name": "Error", "value": "what there was to be told is too long", "traceback": "", "line": None}
+
+
 def _claim_of(cell: Cell, error: dict | None) -> dict:
     return {
         "status": "ok" if error is None else "error",
@@ -215,6 +218,8 @@ def _claim(answer: dict) -> bytes:
     if len(payload) > frames.CLAIM_MAX and answer.get("result"):
         answer["result"] = {"text/plain": "(the result is too long to be shown)"}
         payload = frames.encode(answer)
+    if len(payload) > frames.CLAIM_MAX:  # the keeper would end the interpreter for it
+        payload = frames.encode({"status": answer.get("status", "ok"), "error": answer.get("error") and TOO_LONG, "notes": [TOO_LONG["value"]]})
     return payload
 
 

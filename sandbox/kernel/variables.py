@@ -14,6 +14,7 @@ __builtins__ = dict(vars(builtins))
 
 VARIABLES_MAX = 100
 DETAIL_MAX = 100
+CLIP_FROM = 10_000  # of a name or a text of megabytes
 COLUMNS_MAX = 8
 _SCALARS = (int, float, complex, bool, type(None))
 _SIZED = (list, tuple, dict, set, frozenset, bytes, bytearray, range)
@@ -21,7 +22,7 @@ _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 
 
 def _clip(text: str) -> str:
-    text = " ".join(text.split())
+    text = " ".join(text[:CLIP_FROM].split())
     return text if len(text) <= DETAIL_MAX else text[: DETAIL_MAX - 1] + "…"
 
 
@@ -89,7 +90,7 @@ def _entry(name: str, value: object) -> dict[str, str]:
         detail = _clip(_detail(value))
     except Exception:
         detail = ""
-    return {"name": name, "type": str(kind), "detail": detail}
+    return {"name": _clip(name), "type": _clip(str(kind)), "detail": detail}
 
 
 def listing(namespace: dict, hidden: dict) -> list[dict[str, str]]:
