@@ -8,10 +8,10 @@
 #include "session_private.h"
 
 enum {
-    TRIES_MAX = 150, /* of one answer in this life, about a day; it stays in the outbox for the next */
+    TRIES_MAX = 300, /* of one answer in this life, about a day; it stays in the outbox for the next */
     BACK_OFF_MS = 1000,
     BACK_OFF_DOUBLINGS = 9,
-    BACK_OFF_MAX_MS = 600000,
+    BACK_OFF_MAX_MS = 300000,
 };
 
 struct delivery {
