@@ -119,6 +119,7 @@ static const struct {
                         "*（回答提到了图，但这次没有生成任何图。）*" },
     [WORD_NO_COUNT] = { "*(The question asks how many there are; {a} cannot be a count. Please check before use.)*",
                         "*（问题问的是数量，{a} 不可能是数量。使用前请核实。）*" },
+    [WORD_LAST_OUTPUT] = { "The newest program printed:\n```\n{a}\n```", "最近的程序输出：\n```\n{a}\n```" },
     [WORD_FALLBACK] = { "*(Answered by the model `{a}`: `{b}` could not be asked.)*",
                         "*（由模型 `{a}` 回答：无法使用 `{b}`。）*" },
     [WORD_MORE_FILES] = { "*({a} more files were made; they stay in the notebook's folder.)*",

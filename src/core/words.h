@@ -66,9 +66,10 @@ enum word {
     WORD_NOT_WRITTEN, /* a: the name that an answer linked to */
     WORD_UNSUPPORTED, /* a: numbers, days, names */
     WORD_NO_CHART,
-    WORD_NO_COUNT,   /* a: a number that is not whole */
-    WORD_FALLBACK,   /* a: the model that answered, b: the one that failed */
-    WORD_MORE_FILES, /* a: how many stay behind */
+    WORD_NO_COUNT,    /* a: a number that is not whole */
+    WORD_LAST_OUTPUT, /* a: what a program printed */
+    WORD_FALLBACK,    /* a: the model that answered, b: the one that failed */
+    WORD_MORE_FILES,  /* a: how many stay behind */
     /* receipt; a: number */
     WORD_RECEIPT_CELL,
     WORD_RECEIPT_CELLS,

@@ -421,6 +421,17 @@ static void a_mean_in_place_of_a_count_is_sent_back_and_marked_when_it_stays(voi
     scene_close(&s);
 }
 
+static void an_answer_without_the_count_gets_what_the_program_printed(void **state)
+{
+    struct scene s;
+    (void)state;
+    play_with_file(&s, "How many women survived?", CALL("sum") SAY("How many women survived?") SAY("Women survived."),
+                   PRINTS("233"));
+    assert_ended(&s, AGENT_ANSWERED, 1, 3);
+    assert_string_equal(s.seen.answer, "Women survived.\n\nThe newest program printed:\n```\n233\n```");
+    scene_close(&s);
+}
+
 static void a_program_that_nobody_fenced_is_run_unless_one_was_asked_for(void **state)
 {
     struct scene s;
@@ -546,6 +557,7 @@ int main(void)
         cmocka_unit_test(a_program_in_another_language_is_sent_back),
         cmocka_unit_test(how_many_wants_a_whole_number),
         cmocka_unit_test(a_mean_in_place_of_a_count_is_sent_back_and_marked_when_it_stays),
+        cmocka_unit_test(an_answer_without_the_count_gets_what_the_program_printed),
         cmocka_unit_test(a_program_that_nobody_fenced_is_run_unless_one_was_asked_for),
         cmocka_unit_test(what_is_only_promised_is_sent_back),
         cmocka_unit_test(a_number_that_only_the_profile_shows_is_asked_about_when_a_program_brought_none),

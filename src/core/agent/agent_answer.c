@@ -202,8 +202,23 @@ static void add_line(char **text, char *take_line)
     *text = xasprintf("%s\n\n%s", before, line);
 }
 
+/* What the newest program printed, where the answer still gives no number: it may well be there. NULL: nothing, or too much. */
+static char *newest_output(const struct agent *a, const struct agent_doubts *d)
+{
+    enum { OUTPUT_MAX = 400 };
+    if (!d->miscounted || d->part || !a->cell_n)
+        return NULL;
+    const struct cell *c = &a->cells[a->cell_n - 1].cell;
+    const size_t n = strlen(c->out);
+    return c->status == CELL_OK && has_digit(c->out) && n <= OUTPUT_MAX && !strstr(c->out, "```") ? xstrdup(c->out)
+                                                                                                  : NULL;
+}
+
 static void mark(struct agent *a, char **text, const struct agent_doubts *d)
 {
+    autofree char *output = newest_output(a, d);
+    if (output)
+        add_line(text, words(WORD_LAST_OUTPUT, a->in.language, output, NULL));
     for (size_t i = 0; i < d->files.n; i++) {
         autofree char *said = words(WORD_NOT_WRITTEN, a->in.language, d->files.at[i], NULL);
         if (!strstr(*text, said))
