@@ -121,9 +121,9 @@ class Kills(Encrypted):
 
         def share(after: bool) -> Callable[[], None]:
             def arm() -> None:
-                victim.on("PUT .*/sendToDevice/m.room.encrypted/", after)
                 victim.bot.logged("matrix_logged_in")  # before that it listens to nobody
                 victim.bot.command("rotate", room)
+                victim.on("PUT .*/sendToDevice/m.room.encrypted/", after)
             return arm
 
         def up(n: int, after: bool) -> Callable[[], None]:
