@@ -269,9 +269,9 @@ static void one_that_is_cut_or_longer_is_refused(void **state)
     assert_int_equal(truncate(path, LABEL_BYTES + 3), 0);
     assert_refused(f, f->a.id, id, "image-1", "not as long");
     assert_int_equal(truncate(path, 100), 0);
-    assert_refused(f, f->a.id, id, "image-1", "no checkpoint");
+    assert_refused(f, f->a.id, id, "image-1", "not a checkpoint");
     assert_int_equal(truncate(path, 0), 0);
-    assert_refused(f, f->a.id, id, "image-1", "no checkpoint");
+    assert_refused(f, f->a.id, id, "image-1", "not a checkpoint");
     assert_int_equal(unlink(path), 0);
     assert_refused(f, f->a.id, id, "image-1", "cannot open");
     assert_int_equal(symlink("/etc/passwd", path), 0);
