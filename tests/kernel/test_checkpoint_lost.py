@@ -359,7 +359,7 @@ class Damage(CheckpointTest):
                 self.refused(bytes(data))
 
     def test_a_file_that_is_none_is_refused(self):
-        self.assertIn("no checkpoint", self.refused(b"PK" + os.urandom(5000)))
+        self.assertIn("not a checkpoint", self.refused(b"PK" + os.urandom(5000)))
 
     def test_one_of_another_python_is_refused(self):
         self.assertIn("Python", self.refused(self.whole.replace(b"CPython ", b"CPytHon ", 1)))
