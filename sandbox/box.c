@@ -7,7 +7,7 @@
  *      |- init                      pid 1 of the base namespaces: holds them, adopts heads whose zygote is gone
  *      |- zygote (python)           in the base: everything imported, forks heads, sees no user data; replaced now and then
  *      |  `- head                   one per session, in the session's box: runs every cell, locked down
- *      |- box-primer                waits for control groups in our stead (box_cgroup.c)
+ *      |- box-primer                waits for control groups in our stead (box_primer.c)
  *      `- init                      one per session: pid 1 of its box, reaps and sweeps
  *         |- copies                 forks of the head, parked after its last cells: nothing runs in them
  *         `- head                   once a copy was woken: a child of that copy, adopted by init
@@ -16,7 +16,7 @@
  * nobody's on the host, builds a read-only tree from the image (box_mount.c) and executes an init in it (box_ns.c). Zygotes
  * join that; while one serves, the next can warm up (box_zygotes.c).
  *
- * A session: its control groups are made (box_cgroup.c); a child enters them and the base, unshares once more, mounts the
+ * A session: its control groups are made (box_group.c); a child enters them and the base, unshares once more, mounts the
  * session's own folders and executes init. The zygote is asked to fork a head; it goes into the box, shuts every lock
  * (lock.c, in the order of lock.h), audits itself and says so. We look at it from outside, move it to its group,
  * make it the first to go when memory ends. Only then does the first byte of a person's go in (box_session.c). Some boxes can
