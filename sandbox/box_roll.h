@@ -25,9 +25,11 @@ struct box_roll_entry {
 };
 
 /* For loops in which the session may go. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): names, not values */
 #define BOX_ROLL_EACH(s, list, field)                                                                                  \
     for (struct box_session *s = LIST_FIRST(list), *s##_next = NULL; s && (s##_next = LIST_NEXT(s, roll.field), true); \
          s = s##_next)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 /* Its serial is set; its id may come later. */
 void box_roll_add(struct box_roll *r, struct box_session *s);
