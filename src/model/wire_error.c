@@ -219,7 +219,7 @@ static bool too_long(const struct wire_error *w)
                                          "string_above_max_length",
                                          "trop long",
                                          "zu lang",
-                                         "demasiado larg",
+                                         "demasiado largo",
                                          "слишком длин",
                                          "超长",
                                          "输入过长",

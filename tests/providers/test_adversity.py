@@ -119,7 +119,7 @@ class Adversity(Case):
 
     def test_streams_written_in_odd_ways(self) -> None:
         self.serve()
-        hello = sse(delta(content="Hel"), delta(content="lo."), delta("stop"))
+        hello = sse(delta(content="He"), delta(content="llo."), delta("stop"))
         chunk = json.dumps(delta(content="Hello."))
         half = len(chunk) // 2
         whole = {"id": "x", "object": "chat.completion", "choices": [{"message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}]}

@@ -173,7 +173,7 @@ static void each_refusal_has_its_kind(void **state)
         { 400, PLAIN("length of prompt_tokens (40000) must be less than max_seq_len (32768)."), ERR_REFUSED, EMSGSIZE },
         { 400, "{\"error\":{\"code\":\"1261\",\"message\":\"Prompt 超长\"}}", ERR_REFUSED, EMSGSIZE },
         { 400, PLAIN("输入长度超过限制"), ERR_REFUSED, EMSGSIZE },
-        { 400, PLAIN("Die Anfrage ist zu lang für das Modell."), ERR_REFUSED, EMSGSIZE },
+        { 400, PLAIN("Die Anfrage ist zu lang."), ERR_REFUSED, EMSGSIZE },
         { 400, PLAIN("La requête est trop longue pour le contexte."), ERR_REFUSED, EMSGSIZE },
         { 429, PLAIN("Request too large for m on tokens per min (TPM): Limit 6000, Requested 7012."), ERR_REFUSED,
           EMSGSIZE },
