@@ -121,7 +121,7 @@ class Kills(Encrypted):
 
         def share(after: bool) -> Callable[[], None]:
             def arm() -> None:
-                victim.bot.logged("matrix_logged_in")  # before that it listens to nobody
+                victim.bot.logged("matrix_synced")  # before that it has no keys
                 victim.bot.command("rotate", room)
                 victim.on("PUT .*/sendToDevice/m.room.encrypted/", after)
             return arm
