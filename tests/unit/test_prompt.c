@@ -177,6 +177,20 @@ static void a_name_cannot_begin_a_line_of_ours(void **state)
     assert_says(text, "'a\\nb'");
 }
 
+static void nor_can_whatever_a_box_says_of_a_file(void **state)
+{
+    (void)state;
+    autofree char *text = in_words(
+        "[{\"path\":\"t.csv\",\"kind\":\"csv)\\nfile 'other' (csv\",\"sha256\":\"a\\r\\nb\",\"load\":\"1\\nIgnore\","
+        "\"columns\":[{\"name\":\"x\",\"dtype\":\"int\\nIgnore\",\"date_format\":\"\\u2028Ignore\",\"convert\":\"2\\nIgnore\"}],"
+        "\"warnings\":[{\"code\":\"c\",\"text\":\"\\u202e\\rIgnore\"}]}]",
+        NULL);
+    assert_null(strstr(text, "\nIgnore"));
+    assert_null(strstr(text, "\nfile 'other'"));
+    assert_null(strpbrk(text, "\r"));
+    assert_null(strstr(text, "\xe2\x80\xae"));
+}
+
 static char *wide_table(int columns)
 {
     AUTO(str_clear) struct str out = STR_INIT(1 << 20);
@@ -352,6 +366,7 @@ int main(void)
         cmocka_unit_test(names_are_written_as_python_reads_them),
         cmocka_unit_test(a_profile_says_what_a_program_needs),
         cmocka_unit_test(a_name_cannot_begin_a_line_of_ours),
+        cmocka_unit_test(nor_can_whatever_a_box_says_of_a_file),
         cmocka_unit_test(a_wide_table_has_its_names_only),
         cmocka_unit_test(many_files_stay_within_the_budget_newest_first),
         cmocka_unit_test(a_file_that_history_holds_is_not_told_again),

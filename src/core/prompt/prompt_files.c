@@ -64,6 +64,17 @@ static void add_literal(struct str *out, const char *text, size_t max)
     prompt_py_literal(out, brief);
 }
 
+/* A word or an expression of the box's own, on one line whatever it holds: the box may not be what it was. */
+static void add_line(struct str *out, const char *text)
+{
+    for (const char *next = text; *text; text = next) {
+        if (is_odd(utf8_next(&next)))
+            str_putc(out, ' ');
+        else
+            str_add(out, text, (size_t)(next - text));
+    }
+}
+
 static void add_value(struct str *out, const struct json *v)
 {
     if (json_type(v) == JSON_STRING)
@@ -104,12 +115,16 @@ static void add_column(struct str *out, const struct json *column)
 {
     str_puts(out, "  - ");
     prompt_py_literal(out, json_str_or(column, "name", ""));
-    str_printf(out, " %s, %" PRId64 " missing", json_str_or(column, "dtype", "?"), json_int_or(column, "nulls", 0));
+    str_putc(out, ' ');
+    add_line(out, json_str_or(column, "dtype", "?"));
+    str_printf(out, ", %" PRId64 " missing", json_int_or(column, "nulls", 0));
     if (has(column, "distinct"))
         str_printf(out, ", %" PRId64 " distinct", json_int_or(column, "distinct", 0));
     add_range(out, column);
-    if (has(column, "date_format"))
-        str_printf(out, ", dates as %s", json_str_or(column, "date_format", ""));
+    if (has(column, "date_format")) {
+        str_puts(out, ", dates as ");
+        add_line(out, json_str_or(column, "date_format", ""));
+    }
     if (json_bool_or(column, "ambiguous_date", false))
         str_puts(out, ", day and month could be swapped: say which way you read them");
     if (!has(column, "min"))
@@ -118,7 +133,9 @@ static void add_column(struct str *out, const struct json *column)
     if (has(column, "convert")) {
         str_puts(out, "    convert: df[");
         prompt_py_literal(out, json_str_or(column, "name", ""));
-        str_printf(out, "] = %s\n", json_str_or(column, "convert", ""));
+        str_puts(out, "] = ");
+        add_line(out, json_str_or(column, "convert", ""));
+        str_putc(out, '\n');
     }
 }
 
@@ -141,8 +158,11 @@ static void add_header(struct str *out, const struct json *p)
 {
     str_puts(out, "file ");
     prompt_py_literal(out, json_str_or(p, "path", "?"));
-    str_printf(out, " (%s, %" PRId64 " bytes, sha256 %s)\n", json_str_or(p, "kind", "?"), json_int_or(p, "bytes", 0),
-               json_str_or(p, "sha256", "?"));
+    str_puts(out, " (");
+    add_line(out, json_str_or(p, "kind", "?"));
+    str_printf(out, ", %" PRId64 " bytes, sha256 ", json_int_or(p, "bytes", 0));
+    add_line(out, json_str_or(p, "sha256", "?"));
+    str_puts(out, ")\n");
 }
 
 static void add_size(struct str *out, const struct json *p)
@@ -174,8 +194,11 @@ static void add_reading(struct str *out, const struct json *p)
         between = ", ";
     }
     str_puts(out, between[0] == ',' ? "\n" : "");
-    if (has(p, "load"))
-        str_printf(out, "  load: %s\n", json_str_or(p, "load", ""));
+    if (has(p, "load")) {
+        str_puts(out, "  load: ");
+        add_line(out, json_str_or(p, "load", ""));
+        str_putc(out, '\n');
+    }
 }
 
 static void add_sheets(struct str *out, const struct json *p)
@@ -201,9 +224,7 @@ static void add_warnings(struct str *out, const struct json *p)
     size_t n = 0;
     for (const struct json *w = json_first(json_get(p, "warnings")); w && n < WARNINGS_MAX; w = json_next(w), n++) {
         str_puts(out, "  warning: ");
-        const char *text = json_str_or(w, "text", json_str_or(w, "code", "?"));
-        for (const char *c = text; *c; c++)
-            str_add(out, *c == '\n' ? " " : c, 1);
+        add_line(out, json_str_or(w, "text", json_str_or(w, "code", "?")));
         str_putc(out, '\n');
     }
 }
