@@ -167,6 +167,22 @@ static void names_become_plain_names(void **state)
     assert_true(strlen(mended) <= 120 && utf8_valid(mended, strlen(mended)));
 }
 
+static void a_workspace_lacks_what_it_refuses_everywhere_not_in_one_thread(void **state)
+{
+    static const struct {
+        const char *error;
+        bool lacks;
+    } cases[] = {
+        { "unknown_method", true },     { "missing_scope", true },
+        { "a_code_of_tomorrow", true }, { "ratelimited", false },
+        { "internal_error", false },    { "is_archived", false },
+        { "thread_not_found", false },  { NULL, false },
+    };
+    (void)state;
+    for (size_t i = 0; i < countof(cases); i++)
+        assert_int_equal(slack_lacks_feature(&(struct slack_reply){ .error = cases[i].error }), cases[i].lacks);
+}
+
 static void html_is_recognised_behind_blanks_and_marks(void **state)
 {
     (void)state;
@@ -199,6 +215,7 @@ int main(void)
         cmocka_unit_test(a_form_holds_its_payload),
         cmocka_unit_test(the_token_goes_to_listed_hosts_only),
         cmocka_unit_test(names_become_plain_names),
+        cmocka_unit_test(a_workspace_lacks_what_it_refuses_everywhere_not_in_one_thread),
         cmocka_unit_test(html_is_recognised_behind_blanks_and_marks),
         cmocka_unit_test(redirects_resolve_like_a_browser_would),
     };

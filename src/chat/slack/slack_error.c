@@ -61,8 +61,21 @@ enum slack_class slack_error_class(const char *code)
     return SLACK_REFUSED;
 }
 
+/* About one thread or channel: another one may well have what is missing here. */
+static bool is_about_place(const char *code)
+{
+    static const char *const places[] = {
+        "cannot_reply_to_message", "channel_not_found", "invalid_thread_ts", "is_archived", "is_inactive",
+        "message_not_found",       "not_in_channel",    "thread_not_found"
+    };
+    for (size_t i = 0; i < countof(places); i++)
+        if (strcmp(places[i], code) == 0)
+            return true;
+    return false;
+}
+
 bool slack_lacks_feature(const struct slack_reply *r)
 {
     const enum slack_class class = r->error ? slack_error_class(r->error) : SLACK_TRANSIENT;
-    return class == SLACK_FEATURE || class == SLACK_AUTH;
+    return class == SLACK_FEATURE || class == SLACK_AUTH || (class == SLACK_REFUSED && !is_about_place(r->error));
 }
