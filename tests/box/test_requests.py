@@ -34,7 +34,8 @@ class Cells(BoxTest):
     def test_took_and_start_are_told(self):
         a = self.box.cell("import time; time.sleep(0.2)")
         self.assertGreater(a.done["took_us"], 200_000)
-        self.assertLess(a.done["start_us"], 50_000)
+        self.assertGreater(a.done["start_us"], 0)
+        self.assertLess(a.done["start_us"], a.done["took_us"] - 200_000)  # the sleep is not in it
 
     def test_two_sessions_are_apart(self):
         other = self.keeper.open()
