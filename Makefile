@@ -25,7 +25,7 @@ O         := build/$(flavour)
 K         := build/$(tag)keeper
 
 # ---- what it stands on -------------------------------------------------------------------------------------------------------
-PKGS      := libcurl libcjson sqlite3 libutf8proc md4c libcrypto olm libmicrohttpd
+PKGS      := libcurl libcjson sqlite3 libutf8proc md4c libcrypto olm libmicrohttpd libzip
 KEEPER_PKGS := libcjson libutf8proc libseccomp
 QUERY_PKGS := libcjson libutf8proc sqlite3 libpq
 pkg_deb    = \
@@ -39,6 +39,7 @@ pkg_deb    = \
              libseccomp=libseccomp-dev \
              libutf8proc=libutf8proc-dev \
              libwslay=libwslay-dev \
+             libzip=libzip-dev \
              md4c=libmd4c-dev \
              olm=libolm-dev \
              sqlite3=libsqlite3-dev

@@ -20,6 +20,7 @@ OWNERS = {
     "olm/olm.h": ["src/chat/matrix/crypto/olm_*"],
     "wslay/wslay.h": ["src/io/ws*.c"],
     "microhttpd.h": ["src/io/httpd*.c"],
+    "zip.h": ["src/core/export/export_sink.c"],
 }
 ADAPTERS = {"src/chat", "src/model", "src/box", "src/store", "src/status", "src/tool"}
 CORE_MAY_NOT = {"include/http.h", "include/ws.h"}

@@ -1,17 +1,14 @@
-/* export_sink.c - where an export goes: a folder, or a ZIP archive.
- *
- * The archive stores and does not compress: charts are compressed already, and what libarchive would add here is a parser that this
- * process must not have. Names are UTF-8 and say so; archives of 4 GiB or 65,535 files are refused rather than made in a way
- * that few programs read. */
+/* export_sink.c - where an export goes: a folder, or a ZIP archive. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <dirent.h>
+#include <zip.h>
 #include "export.h"
 #include "str.h"
 
-enum { SLICE = 1 << 17, ZIP_FILES_MAX = 65000, ZIP_NAME_MAX = 4096 };
+enum { SLICE = 1 << 17 };
 
 /* Relative, and no part leads anywhere but down. */
 static bool name_ok(const char *name)
@@ -107,154 +104,78 @@ int export_to_folder(struct store *s, const char *session, const char *dir, stru
 /* ---- a ZIP archive ---- */
 
 struct zip {
-    int fd;
-    int64_t at, max;
-    struct str directory; /* the central one, written at the end */
-    size_t files;
+    zip_t *to;
+    int64_t bytes, max;
 };
 
-static uint32_t crc_of(uint32_t crc, const unsigned char *data, size_t n)
+static int zip_failed(zip_error_t *why, struct err *e)
 {
-    static uint32_t table[256];
-    for (uint32_t i = 0; !table[255] && i < 256; i++) {
-        uint32_t v = i;
-        for (int k = 0; k < 8; k++)
-            v = v & 1 ? v >> 1 ^ 0xedb88320U : v >> 1;
-        table[i] = v;
-    }
-    crc = ~crc;
-    for (size_t i = 0; i < n; i++)
-        crc = table[(crc ^ data[i]) & 0xff] ^ crc >> 8;
-    return ~crc;
+    err_set(e, ERR_STORE, "cannot write the export: %.150s", zip_error_strerror(why));
+    zip_error_fini(why);
+    return -1;
 }
 
-static void put16(struct str *s, unsigned n)
+static int zip_refused(const struct zip *z, struct err *e)
 {
-    str_putc(s, (char)(n & 0xff));
-    str_putc(s, (char)(n >> 8 & 0xff));
+    return err_set(e, ERR_STORE, "cannot write the export: %.150s", zip_strerror(z->to));
 }
 
-static void put32(struct str *s, uint32_t n)
+/* Takes the source. Stored: charts are compressed already, and everybody waits while this is done. */
+static int zip_entry(struct zip *z, const char *name, zip_source_t *from, int64_t bytes, struct err *e)
 {
-    put16(s, n & 0xffff);
-    put16(s, n >> 16);
-}
-
-static int zip_write(struct zip *z, const void *data, size_t n, struct err *e)
-{
-    if (z->at + (int64_t)n > z->max)
-        return err_set(e, ERR_LIMIT, "the export is larger than %lld MB", (long long)(z->max >> 20));
-    if (write_all(z->fd, data, n) < 0)
-        return err_sys(e, ERR_STORE, errno, "cannot write the export");
-    z->at += (int64_t)n;
-    return 0;
-}
-
-/* What a file's local head and its directory entry have in common. Dates are left at the format's first day. */
-static void put_facts(struct str *s, const char *name, uint32_t crc, uint32_t bytes)
-{
-    const unsigned utf8 = 1U << 11, first_day = 1U << 5 | 1U;
-    put16(s, 20);
-    put16(s, utf8);
-    put16(s, 0); /* stored */
-    put16(s, 0);
-    put16(s, first_day);
-    put32(s, crc);
-    put32(s, bytes);
-    put32(s, bytes);
-    put16(s, (unsigned)strlen(name));
-    put16(s, 0);
-}
-
-static int zip_head(struct zip *z, const char *name, uint32_t crc, int64_t bytes, struct err *e)
-{
-    AUTO(str_clear) struct str head = STR_INIT(ZIP_NAME_MAX + 64);
-    if (!name_ok(name) || strlen(name) > ZIP_NAME_MAX)
+    const zip_uint32_t mode = S_IFREG | 0644;
+    const bool fits = bytes <= z->max - z->bytes, named = name_ok(name);
+    zip_int64_t at = from && fits && named ? zip_file_add(z->to, name, from, ZIP_FL_ENC_UTF_8) : -1;
+    if (at < 0 && from)
+        zip_source_free(from);
+    if (!named)
         return bad_name(name, e);
-    if (++z->files > ZIP_FILES_MAX || bytes > z->max)
-        return err_set(e, ERR_LIMIT, "the export has too many files, or too large ones");
-    struct str *d = &z->directory;
-    put32(d, 0x02014b50U);
-    put16(d, 3U << 8 | 20U); /* made by a Unix */
-    put_facts(d, name, crc, (uint32_t)bytes);
-    put16(d, 0);
-    put16(d, 0);
-    put16(d, 0);
-    put32(d, (uint32_t)(S_IFREG | 0644) << 16);
-    put32(d, (uint32_t)z->at);
-    str_puts(d, name);
-    put32(&head, 0x04034b50U);
-    put_facts(&head, name, crc, (uint32_t)bytes);
-    str_puts(&head, name);
-    return zip_write(z, str_peek(&head), head.len, e);
+    if (!fits)
+        return err_set(e, ERR_LIMIT, "the export is larger than %lld MB", (long long)(z->max >> 20));
+    if (at < 0 || zip_set_file_compression(z->to, (zip_uint64_t)at, ZIP_CM_STORE, 0) < 0 ||
+        zip_file_set_external_attributes(z->to, (zip_uint64_t)at, 0, ZIP_OPSYS_UNIX, mode << 16) < 0)
+        return zip_refused(z, e);
+    z->bytes += bytes;
+    return 0;
 }
 
 static int zip_text(void *ud, const char *name, const char *data, size_t n, struct err *e)
 {
     struct zip *z = ud;
-    const uint32_t crc = crc_of(0, (const unsigned char *)data, n);
-    return zip_head(z, name, crc, (int64_t)n, e) < 0 ? -1 : zip_write(z, data, n, e);
+    char *own = xcalloc(n + 1, 1);
+    memcpy(own, data, n);
+    zip_source_t *from = zip_source_buffer(z->to, own, n, 1);
+    if (!from)
+        free(own);
+    return zip_entry(z, name, from, (int64_t)n, e);
 }
 
-/* Twice: the checksum stands in front of the bytes. Versions never change in between. */
+/* Read when the archive is closed: versions never change. */
 static int zip_copy(void *ud, const char *name, const char *path, struct err *e)
 {
     struct zip *z = ud;
-    uint32_t crc = 0;
-    int64_t bytes = 0, left;
-    autoclose int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    autofree char *buf = xcalloc(1, SLICE);
-    ssize_t n = fd < 0 ? -1 : 0;
-    while (n >= 0 && (n = pread(fd, buf, SLICE, bytes)) > 0) {
-        crc = crc_of(crc, (const unsigned char *)buf, (size_t)n);
-        bytes += n;
-    }
-    if (n < 0)
+    struct stat st;
+    if (lstat(path, &st) < 0 || !S_ISREG(st.st_mode))
         return err_sys(e, ERR_STORE, errno, "cannot read %.150s", path);
-    if (zip_head(z, name, crc, bytes, e) < 0)
-        return -1;
-    for (left = bytes; left > 0; left -= n) {
-        n = pread(fd, buf, left < SLICE ? (size_t)left : SLICE, bytes - left);
-        if (n <= 0)
-            return err_set(e, ERR_STORE, "%.150s changed while it was read", path);
-        if (zip_write(z, buf, (size_t)n, e) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-static int zip_end(struct zip *z, struct err *e)
-{
-    AUTO(str_clear) struct str tail = STR_INIT(64);
-    const int64_t at = z->at;
-    if (str_check(&z->directory, e) < 0 || zip_write(z, str_peek(&z->directory), z->directory.len, e) < 0)
-        return -1;
-    put32(&tail, 0x06054b50U);
-    put32(&tail, 0);
-    put16(&tail, (unsigned)z->files);
-    put16(&tail, (unsigned)z->files);
-    put32(&tail, (uint32_t)z->directory.len);
-    put32(&tail, (uint32_t)at);
-    put16(&tail, 0);
-    if (zip_write(z, str_peek(&tail), tail.len, e) < 0)
-        return -1;
-    return fsync(z->fd) < 0 ? err_sys(e, ERR_STORE, errno, "cannot write the export") : 0;
+    return zip_entry(z, name, zip_source_file(z->to, path, 0, st.st_size), st.st_size, e);
 }
 
 int export_to_zip(struct store *s, const char *session, const char *path, int64_t max_bytes, struct export_facts *facts,
                   struct err *e)
 {
-    const int64_t most = 0xf0000000LL;
-    autoclose int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return err_sys(e, ERR_STORE, errno, "cannot write %.150s", path);
-    struct zip z = { .fd = fd, .max = max_bytes < most ? max_bytes : most, .directory = STR_INIT(64 << 20) };
+    int code = 0;
+    struct zip z = { .to = zip_open(path, ZIP_CREATE | ZIP_EXCL, &code), .max = max_bytes };
     const struct export_sink to = { .text = zip_text, .copy = zip_copy, .ud = &z };
+    if (!z.to) {
+        zip_error_t why;
+        zip_error_init_with_code(&why, code);
+        return zip_failed(&why, e);
+    }
     int r = export_session(s, session, &to, facts, e);
+    if (r == 0 && zip_close(z.to) == 0)
+        return 0;
     if (r == 0)
-        r = zip_end(&z, e);
-    str_clear(&z.directory);
-    if (r < 0)
-        (void)unlink(path);
-    return r;
+        (void)zip_refused(&z, e);
+    zip_discard(z.to);
+    return -1;
 }
