@@ -246,11 +246,13 @@ static struct box_watch *start(void)
     (void)close(pair[1]);
     struct box_watch *w = xcalloc(1, sizeof *w);
     *w = (struct box_watch){ .pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1, .fd = pair[0] };
-    if (w->pidfd < 0) {
-        log_warn("box_watch", KV_I("errno", errno));
-        box_watch_free(&w);
-    }
-    return w;
+    if (w->pidfd >= 0)
+        return w;
+    log_warn("box_watch", KV_I("errno", errno));
+    box_watch_free(&w); /* its end of the line is gone: a helper without a name ends, too */
+    if (pid > 0)
+        (void)waitpid(pid, NULL, 0);
+    return NULL;
 }
 
 int64_t box_watch_look(struct box_watch **watch, pid_t init, int64_t inherited, int patience_ms)
