@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include "conf.h"
 #include "json.h"
 #include "prompt.h"
 
