@@ -155,7 +155,7 @@ try:
         for fd in ends: p.register(fd, select.EPOLLIN | select.EPOLLOUT | select.EPOLLET)
     print("done")
 except OSError as e: print(errno.errorcode[e.errno])
-for fd in ends: os.write(fd, b"x") if fd % 2 else None
+for fd in ends[1::2]: os.write(fd, b"x")
 for p in pollers: p.close()
 for fd in ends: os.close(fd)
 # %% 77g a storm of timers of every kind -> done EAGAIN ENOTSUP [once]
