@@ -484,6 +484,11 @@ static void a_number_that_only_the_profile_shows_is_asked_about_when_a_program_b
     assert_ended(&s, AGENT_ANSWERED, 2, 4);
     assert_string_equal(s.seen.answer, "It was S, with 144.");
     scene_close(&s);
+    play_with_file(&s, "draw the ages of all", CALL("plot") SAY("The chart shows the ages of 244 people."),
+                   "{\"figures\":[{\"path\":\"f.png\",\"width\":640,\"height\":480}]}\n");
+    assert_ended(&s, AGENT_ANSWERED, 1, 2);
+    assert_string_equal(s.seen.answer, "The chart shows the ages of 244 people.");
+    scene_close(&s);
     play_with_file(&s, "how many are there in all and of S?", CALL("s") SAY("There are 144 of S among all 244."),
                    PRINTS("144"));
     assert_ended(&s, AGENT_ANSWERED, 1, 2);

@@ -191,6 +191,15 @@ void agent_doubts_clear(struct agent_doubts *d)
     d->part = NULL;
 }
 
+/* What was drawn or written is the result then; numbers beside it may well be the profile's. */
+static bool made_something(const struct agent *a)
+{
+    for (size_t i = 0; i < a->cell_n; i++)
+        if (a->cells[i].cell.figures.n || a->cells[i].cell.files.n)
+            return true;
+    return false;
+}
+
 /* Programs worked, and not one number of the answer came out of them: then they are from the profile, which was not asked. */
 static void doubt_unused_outputs(struct claims *out, const char *text, struct evidence *computed)
 {
@@ -214,7 +223,7 @@ void agent_doubt(struct agent *a, const char *text, struct agent_doubts *out)
     AUTO(evidence_clear) struct evidence computed = { 0 };
     if (has_worked(a))
         collect_computed(a, &computed);
-    if (has_worked(a))
+    if (has_worked(a) && !made_something(a))
         doubt_unused_outputs(&out->facts, text, &computed);
     claims_days(&out->facts, text, has_worked(a) ? &computed : &e);
     claims_names(&out->facts, text, has_worked(a) ? &computed : &e);
