@@ -44,14 +44,16 @@ static const struct cli_command commands[] = {
       "Writes notebook.ipynb, notebook.py, data/, out/ and a README. The service may be running.\n"
       "  --out DIR    a new or empty folder (default: sandbook-SESSION)\n",
       cli_export, false },
-    { "matrix", "sandbook matrix login|status|verify|recovery|room|rotate|leave|logout [WORD]...",
+    { "matrix", "sandbook matrix login|status|verify|block|recovery|reset|room|rotate|leave|logout [WORD]...",
       "the bot's Matrix account: log in, look, verify, log out", "j",
       "  login             make a device for the account, or see that the kept one works; then exit\n"
       "  status            account, sync, rooms and encryption\n"
       "  verify            people who verify the bot by emoji right now\n"
       "  verify TXN yes|no the emoji are the same, or not\n"
       "  verify @USER      take that person's identity for right; verify @USER no takes it back\n"
+      "  block @USER DEVICE    no keys for that device; block @USER DEVICE no takes it back\n"
       "  recovery          show the recovery key of an identity made here; recovery taken: it is written down, forget it\n"
+      "  reset             a new identity for the account, where its recovery key is lost; people have to verify it again\n"
       "  room ROOM [KEY=WORD]...   how the bot behaves there: require_mention, reply, msgtype, progress; nothing: what is known of it\n"
       "  rotate ROOM       a new key for the next message\n"
       "  leave ROOM        leave a room\n"

@@ -35,6 +35,16 @@ static int verify_words(struct json *j, const struct cli_list *w)
     return CLI_OK;
 }
 
+static int block_words(struct json *j, const struct cli_list *w)
+{
+    if (w->n < 3 || w->n > 4 || *w->at[1] != '@' || (w->n == 4 && !is_no(w->at[3]) && strcmp(w->at[3], "yes") != 0))
+        return cli_usage("block takes @USER DEVICE, and no where it is to be undone");
+    json_set_str(j, "user", w->at[1]);
+    json_set_str(j, "device", w->at[2]);
+    json_set_bool(j, "on", w->n == 3 || !is_no(w->at[3]));
+    return CLI_OK;
+}
+
 static int room_words(struct json *j, const struct cli_list *w)
 {
     autojson struct json *set = json_new_object();
@@ -54,12 +64,15 @@ static int room_words(struct json *j, const struct cli_list *w)
 
 static int read_words(struct json *j, const struct cli_list *w)
 {
-    static const char *const plain[] = { "login", "status", "logout", "recovery" };
+    static const char *const plain[] = { "login", "status", "logout", "recovery", "reset" };
     if (!w->n)
-        return cli_usage("matrix takes a word: login, status, verify, recovery, room, rotate, leave or logout");
+        return cli_usage(
+            "matrix takes a word: login, status, verify, block, recovery, reset, room, rotate, leave or logout");
     json_set_str(j, "do", strcmp(w->at[0], "login") == 0 ? "status" : w->at[0]);
     if (strcmp(w->at[0], "verify") == 0)
         return verify_words(j, w);
+    if (strcmp(w->at[0], "block") == 0)
+        return block_words(j, w);
     if (strcmp(w->at[0], "room") == 0)
         return room_words(j, w);
     if (strcmp(w->at[0], "rotate") == 0 || strcmp(w->at[0], "leave") == 0) {
@@ -212,6 +225,8 @@ static int do_alone(struct alone *a, const struct json *request)
         return rc;
     matrix_control(a->chat, request, on_reply, a);
     rc = wait_for(a, false);
+    if (rc == CLI_OK && a->rc == CLI_OK && strcmp(json_str_or(request, "do", ""), "reset") == 0)
+        rc = settle(a);
     return rc == CLI_OK ? a->rc : rc;
 }
 

@@ -168,6 +168,41 @@ class Identity(Encrypted):
         bot.logged(f"the identity of {ann.user} changed")
         self.ask(ann, bot, room, "it is me")
 
+    def test_the_operator_makes_a_new_identity(self) -> None:
+        bot = self.ready_bot({"text": "hello"}, {"text": "again"}, {"text": "still here"})
+        bot.logged("crypto_device_signed")
+        before, words = self.keys_of(bot)["master_keys"][bot.user]["keys"], bot.command("recovery")["recovery_key"]
+        bot.command("recovery", "taken")
+        since = len(bot.log)
+        self.assertEqual(bot.command("reset"), {"ok": True})
+        bot.logged("crypto_device_signed", since)
+        bot.logged("crypto_backup_on", since)
+        self.assertNotEqual(self.keys_of(bot)["master_keys"][bot.user]["keys"], before)
+        self.assertEqual(self.signed(bot), {self.device_of(bot): True})
+        self.assertNotIn(bot.command("recovery")["recovery_key"], (None, words))
+        ann = self.js()
+        ann.do("strict", room=(room := self.room(ann, bot, direct=True)))
+        self.ask(ann, bot, room, "hi")
+        bot.stop()
+        bot.start()
+        bot.logged("matrix_synced")
+        self.ask(ann, bot, room, "and after a restart?")
+        self.assertEqual(bot.command("status")["encryption"]["alarms"], 0, [x for x in bot.log if "alarm" in x])
+
+    def test_a_device_that_the_operator_blocks_gets_no_keys(self) -> None:
+        bot = self.ready_bot({"text": "hello"}, {"text": "secret"}, {"text": "again"})
+        ann = self.js()
+        room = self.room(ann, bot, direct=True)
+        self.ask(ann, bot, room, "hi")
+        self.assertEqual(bot.command("block", ann.user, ann.device), {"ok": True})
+        ann.say(room, "what now?", bot.user)
+        got = ann.until(lambda e: e.get("sender") == bot.user and e.get("failed"))
+        self.assertIn("blocked", got["content"]["body"])
+        self.assertEqual(bot.command("block", ann.user, ann.device, "no"), {"ok": True})
+        self.ask(ann, bot, room, "and now?")
+        with self.assertRaisesRegex(AssertionError, "has no device"):
+            bot.command("block", ann.user, "NOTHERE")
+
     def test_logging_out_ends_the_device_and_the_next_login_is_a_new_one(self) -> None:
         bot = self.ready_bot({"text": "hello"})
         first = bot.command("status")["device"]

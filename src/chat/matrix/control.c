@@ -108,6 +108,23 @@ static void verify(struct chat *c, const struct json *request, matrix_control_fn
     reply(done, ud, j);
 }
 
+static void block(struct chat *c, const struct json *request, matrix_control_fn *done, void *ud)
+{
+    struct err e = { 0 };
+    const int rc = crypto_block_device(crypto_of(c), json_str_or(request, "user", ""),
+                                       json_str_or(request, "device", ""), json_bool_or(request, "on", true), &e);
+    finish(done, ud, rc, &e);
+}
+
+static void reset(struct chat *c, const struct json *request, matrix_control_fn *done, void *ud)
+{
+    struct err e = { 0 };
+    (void)request;
+    const int rc = crypto_reset_identity(crypto_of(c), &e);
+    matrix_e2ee_pump(c);
+    finish(done, ud, rc, &e);
+}
+
 static void recovery(struct chat *c, const struct json *request, matrix_control_fn *done, void *ud)
 {
     struct err e = { 0 };
@@ -262,8 +279,9 @@ static const struct {
     void (*fn)(struct chat *c, const struct json *request, matrix_control_fn *done, void *ud);
     bool needs_crypto;
 } commands[] = {
-    { "leave", leave, false },  { "logout", logout, false }, { "recovery", recovery, true }, { "room", room, false },
-    { "rotate", rotate, true }, { "status", status, false }, { "verify", verify, true },
+    { "block", block, true },       { "leave", leave, false },   { "logout", logout, false },
+    { "recovery", recovery, true }, { "reset", reset, true },    { "room", room, false },
+    { "rotate", rotate, true },     { "status", status, false }, { "verify", verify, true },
 };
 
 void matrix_control(struct chat *c, const struct json *request, matrix_control_fn *done, void *ud)

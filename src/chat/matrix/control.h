@@ -6,6 +6,8 @@
  *   {"do": "verify"}                                       who verifies us by emoji
  *   {"do": "verify", "txn": T, "match": true|false}        the emoji are the same, or not
  *   {"do": "verify", "user": ID, "trust": true|false}      the user's identity is right, or not, without emoji
+ *   {"do": "block", "user": ID, "device": ID, "on": true|false}   that device gets no room keys, or does again
+ *   {"do": "reset"}                                        a new identity for the account, with a new recovery key and backup
  *   {"do": "recovery"}                                     shows the recovery key
  *   {"do": "recovery", "taken": true}                      forgets it here
  *   {"do": "rotate", "room": ID}                           the next message has a new room key

@@ -172,6 +172,30 @@ static int make(struct crypto *c, struct err *e)
     return 0;
 }
 
+int backup_anew(struct crypto *c, struct err *e)
+{
+    autojson struct json *row = NULL;
+    if (kept_get(c, "e2ee_backup", "", &row, e) < 0)
+        return -1;
+    if (!row)
+        row = json_new_object();
+    json_set_bool(row, "anew", true);
+    backup_clear(c);
+    return kept_put(c, "e2ee_backup", "", row, e);
+}
+
+/* One that our identity did not sign gets nothing; after a new identity it is replaced. */
+static int not_trusted(struct crypto *c, struct err *e)
+{
+    autojson struct json *row = NULL;
+    if (kept_get(c, "e2ee_backup", "", &row, e) < 0)
+        return -1;
+    if (json_bool_or(row, "anew", false))
+        return make(c, e);
+    off(c, "the account has one that its identity did not sign");
+    return 0;
+}
+
 static int version_came(struct crypto *c, struct req *r, int status, const struct json *body, struct err *e)
 {
     struct user *me = NULL;
@@ -188,10 +212,7 @@ static int version_came(struct crypto *c, struct req *r, int status, const struc
     }
     if (user_get(c, c->user, &me, e) < 0)
         return -1;
-    if (is_trusted(c, me, auth, public))
-        return turn_on(c, version, public, e);
-    off(c, "the account has one that its identity did not sign");
-    return 0;
+    return is_trusted(c, me, auth, public) ? turn_on(c, version, public, e) : not_trusted(c, e);
 }
 
 static int wanted_came(struct crypto *c, struct req *r, int status, const struct json *body, struct err *e)

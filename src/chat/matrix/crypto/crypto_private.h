@@ -266,6 +266,8 @@ must_check int backup_plan(struct crypto *c, struct err *e);
 int64_t backup_wake_ms(const struct crypto *c);
 must_check int backup_load(struct crypto *c, struct err *e);
 void backup_clear(struct crypto *c);
+/* The next start of the backup makes a new version where ours did not sign the one that is there. */
+must_check int backup_anew(struct crypto *c, struct err *e);
 must_check int backup_want(struct crypto *c, const char *room, const char *session, struct err *e);
 must_check int backup_note(struct crypto *c, const char *room, const char *session,
                            struct err *e); /* a new key to be saved */

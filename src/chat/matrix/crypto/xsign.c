@@ -447,8 +447,9 @@ int crypto_reset_identity(struct crypto *c, struct err *e)
     c->xsign.asked = false;
     c->xsign.reset = true;
     c->xsign.device_signed = false;
-    backup_clear(c);
-    return secret_drop(c, "m.megolm_backup.v1", e) < 0 || go(c, STEP_DESCRIBE, e) < 0 ? -1 : crypto_leave(c, &b, e);
+    if (backup_anew(c, e) < 0 || secret_drop(c, "m.megolm_backup.v1", e) < 0 || go(c, STEP_DESCRIBE, e) < 0)
+        return -1;
+    return crypto_leave(c, &b, e);
 }
 
 /* ---- the recovery key, until somebody has it ---- */
