@@ -340,44 +340,6 @@ class ChatTalks(EachDialect, Base):
         self.assertEqual(t.say("Q?")["text"], "good")
         self.assertEqual([("max_tokens" in r, r.get("max_completion_tokens")) for r in fake.requests], [(True, None), (False, 99), (False, 99)])
 
-    def counting(self, count: Callable[[dict], Reply], *replies: Reply) -> Counting:
-        fake = Counting(script_of(*replies), count)
-        self.addCleanup(fake.close)
-        return fake
-
-    def test_what_may_be_too_long_is_counted_and_not_sent_when_it_is(self) -> None:
-        fake = self.counting(counted(21000), Reply(text="x"))
-        got = self.talk(fake, context="20000", max_output="4000").say("word " * 9000)
-        self.assertEqual((got["sys"], len(fake.counts), len(fake.requests), fake.faults), (errno.EMSGSIZE, 1, 0, []))
-        self.assertIn("21000 tokens counted, 20000 fit", got["error"])
-
-    def test_what_fits_is_sent_and_taught_by_its_usage_not_counted_again(self) -> None:
-        fake = self.counting(counted(9100), Reply(text="x", usage=(9100, 0, 5)))
-        talk = self.talk(fake, context="20000", max_output="4000")
-        self.assertEqual([talk.say("word " * 9000)["text"], talk.say("And?")["text"]], ["x", "x"])
-        self.assertEqual((len(fake.counts), len(fake.requests), fake.faults), (1, 2, []))
-        self.assertEqual({b["max_tokens"] for b in fake.requests}, {4000})
-
-    def test_the_ceiling_of_the_answer_is_lowered_to_what_is_left(self) -> None:
-        fake = self.counting(counted(17936), Reply(text="x"))
-        self.assertEqual(self.talk(fake, context="20000", max_output="4000").say("word " * 9000)["text"], "x")
-        self.assertEqual(([b["max_tokens"] for b in fake.requests], fake.faults), ([2000], []))
-
-    def test_short_talks_are_not_counted(self) -> None:
-        fake = self.counting(counted(10), Reply(text="x"))
-        self.assertEqual(self.talk(fake, context="20000", max_output="4000").say("Hello?")["text"], "x")
-        self.assertEqual(fake.counts, [])
-
-    def test_servers_that_do_not_count_are_asked_all_the_same(self) -> None:
-        for reply in (Reply(status=404, error={"error": "no"}), Reply(status=500, error={"error": "no"}), Reply(body=b"<html>"), Reply(body=b'{"input_tokens":-5}'),
-                      Reply(body=b'{"input_tokens":9e15}'), Reply(body=b"[]"), Reply(body=b""), Reply(body=b"x" * 100000), Reply(status=302, headers={"location": "http://127.0.0.1:1/"})):
-            with self.subTest(reply=str(reply)[:80]):
-                fake = self.counting(lambda body, reply=reply: reply, Reply(text="x", usage=(0, 0, 0)))
-                talk = self.talk(fake, context="20000", max_output="4000")
-                self.assertEqual([talk.say("word " * 9000)["text"], talk.say("And?")["text"]], ["x", "x"])
-                self.assertLessEqual(len(fake.counts), 2)
-                self.assertEqual((len(fake.requests), fake.faults), (2, []))
-
     def test_less_room_for_the_answer_is_taken_when_the_server_names_it(self) -> None:
         def script(body: dict) -> Reply:
             if body["max_tokens"] > 1096:
@@ -445,6 +407,44 @@ class ResponsesTalks(EachDialect, Base):
 
 class AnthropicTalks(EachDialect, Base):
     dialect = "anthropic"
+
+    def counting(self, count: Callable[[dict], Reply], *replies: Reply) -> Counting:
+        fake = Counting(script_of(*replies), count)
+        self.addCleanup(fake.close)
+        return fake
+
+    def test_what_may_be_too_long_is_counted_and_not_sent_when_it_is(self) -> None:
+        fake = self.counting(counted(21000), Reply(text="x"))
+        got = self.talk(fake, context="20000", max_output="4000").say("word " * 9000)
+        self.assertEqual((got["sys"], len(fake.counts), len(fake.requests), fake.faults), (errno.EMSGSIZE, 1, 0, []))
+        self.assertIn("21000 tokens counted, 20000 fit", got["error"])
+
+    def test_what_fits_is_sent_and_taught_by_its_usage_not_counted_again(self) -> None:
+        fake = self.counting(counted(9100), Reply(text="x", usage=(9100, 0, 5)))
+        talk = self.talk(fake, context="20000", max_output="4000")
+        self.assertEqual([talk.say("word " * 9000)["text"], talk.say("And?")["text"]], ["x", "x"])
+        self.assertEqual((len(fake.counts), len(fake.requests), fake.faults), (1, 2, []))
+        self.assertEqual({b["max_tokens"] for b in fake.requests}, {4000})
+
+    def test_the_ceiling_of_the_answer_is_lowered_to_what_is_left(self) -> None:
+        fake = self.counting(counted(17936), Reply(text="x"))
+        self.assertEqual(self.talk(fake, context="20000", max_output="4000").say("word " * 9000)["text"], "x")
+        self.assertEqual(([b["max_tokens"] for b in fake.requests], fake.faults), ([2000], []))
+
+    def test_short_talks_are_not_counted(self) -> None:
+        fake = self.counting(counted(10), Reply(text="x"))
+        self.assertEqual(self.talk(fake, context="20000", max_output="4000").say("Hello?")["text"], "x")
+        self.assertEqual(fake.counts, [])
+
+    def test_servers_that_do_not_count_are_asked_all_the_same(self) -> None:
+        for reply in (Reply(status=404, error={"error": "no"}), Reply(status=500, error={"error": "no"}), Reply(body=b"<html>"), Reply(body=b'{"input_tokens":-5}'),
+                      Reply(body=b'{"input_tokens":9e15}'), Reply(body=b"[]"), Reply(body=b""), Reply(body=b"x" * 100000), Reply(status=302, headers={"location": "http://127.0.0.1:1/"})):
+            with self.subTest(reply=str(reply)[:80]):
+                fake = self.counting(lambda body, reply=reply: reply, Reply(text="x", usage=(0, 0, 0)))
+                talk = self.talk(fake, context="20000", max_output="4000")
+                self.assertEqual([talk.say("word " * 9000)["text"], talk.say("And?")["text"]], ["x", "x"])
+                self.assertLessEqual(len(fake.counts), 2)
+                self.assertEqual((len(fake.requests), fake.faults), (2, []))
 
     def test_thinking_and_effort_are_said_as_configured_and_dropped_when_named(self) -> None:
         fake = self.fake(script_of(Reply(text="x")))
