@@ -229,14 +229,15 @@ static int request_fd(const struct tool_service *s, const char *verb, const char
     json_set_int(r, "bytes_max", s->section->bytes_max);
     json_set_int(r, "timeout_ms", s->section->timeout_ms);
     json_print(&text, r);
-    autoclose int fd = memfd_create("query", MFD_CLOEXEC);
+    const int fd = memfd_create("query", MFD_CLOEXEC);
     const bool written = fd >= 0 && write_all(fd, str_peek(&text), text.len) == 0 && lseek(fd, 0, SEEK_SET) == 0;
-    const int sys = errno, out = fd;
+    const int sys = errno;
     explicit_bzero(text.buf, text.len); /* the connection string was in it */
-    if (!written)
-        return err_sys(e, ERR_SANDBOX, sys, "query");
-    fd = -1;
-    return out;
+    if (written)
+        return fd;
+    if (fd >= 0)
+        (void)close(fd);
+    return err_sys(e, ERR_SANDBOX, sys, "query");
 }
 
 /* Copies above what the child's descriptors are called, so that no dup2 goes over one that is still needed. */
