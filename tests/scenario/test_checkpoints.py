@@ -171,7 +171,7 @@ class Daemon(Case):
         s = self.service("rerun_timeout = 700ms")
         answer = self.run_code(s, "print(x, 'y' in globals(), 'z' in globals())")
         self.assertIn("1 False False", answer)
-        self.assertIn("cell 2 (", answer)
+        self.assertIn("is missing: 2 (", answer)
         self.assertIn("3 (there was no time left for it)", answer)
         s.end()
 

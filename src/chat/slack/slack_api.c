@@ -36,6 +36,7 @@ struct slack_call {
     void *ud;
     int tries, tries_max;
     bool renewed;
+    unsigned renewals; /* the team's, when it was sent */
     loop_timer timer;
     struct http_call *http;
 };
@@ -179,7 +180,8 @@ static bool renewing(struct slack_call *c, const char *code)
     if (strcmp(code, "token_expired") != 0 || c->renewed || !c->team || !c->team->renewal || !c->a->renew)
         return false;
     c->renewed = true;
-    c->a->renew(c->a->renew_ud, c->team);
+    if (c->renewals == c->team->renewals) /* else another call's refusal has brought a new one meanwhile */
+        c->a->renew(c->a->renew_ud, c->team);
     wait(c, RENEWAL_MS);
     return true;
 }
@@ -271,6 +273,7 @@ static void send(struct slack_call *c)
         .max_bytes = ANSWER_MAX,
     };
     c->tries++;
+    c->renewals = c->team ? c->team->renewals : 0;
     if (http_start(&c->http, c->a->h, &r, &events, c, &e) == 0) {
         explicit_bzero(auth, strlen(auth));
         return;

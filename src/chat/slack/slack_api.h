@@ -25,6 +25,7 @@ struct slack_team {
     int64_t expires_ms;
     char *user, *bot, *app, *name; /* U, B and A ids from auth.test; the bot's name */
     bool ready, gone, renewing;
+    unsigned renewals; /* how often the token has changed */
     /* features that this workspace refused: not tried before */
     int64_t no_agent_until_ms, no_status_until_ms, no_stream_until_ms;
 };

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "conf.h"
+#include "digest.h"
 #include "log.h"
 #include "loop.h"
 #include "secret_file.h"
@@ -342,6 +343,7 @@ static void on_renewed(void *ud, const struct slack_reply *r)
     }
     replace(&team->token, token);
     replace(&team->renewal, renewal);
+    team->renewals++;
     team->expires_ms = time_unix_ms() + json_int_or(r->body, "expires_in", 43200) * 1000;
     t->unkept = true;
     keep_installs(t);
@@ -354,21 +356,11 @@ static void on_renewed(void *ud, const struct slack_reply *r)
 
 static char *basic(const char *user, const char *password)
 {
-    static const char set[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    autofree char *pair = xasprintf("%s:%s", user, password);
-    AUTO(str_clear) struct str out = STR_INIT(16 << 10);
-    const size_t n = strlen(pair);
-    str_puts(&out, "Basic ");
-    for (size_t i = 0; i < n; i += 3) {
-        const unsigned char *p = (const unsigned char *)pair + i;
-        const unsigned v = (unsigned)p[0] << 16 | (i + 1 < n ? (unsigned)p[1] << 8 : 0u) | (i + 2 < n ? p[2] : 0u);
-        str_putc(&out, set[v >> 18]);
-        str_putc(&out, set[v >> 12 & 63]);
-        str_putc(&out, (char)(i + 1 < n ? set[v >> 6 & 63] : '='));
-        str_putc(&out, (char)(i + 2 < n ? set[v & 63] : '='));
-    }
-    explicit_bzero(pair, n);
-    return str_take(&out);
+    autofree char *pair = xasprintf("%s:%s", user, password), *code = base64_encode(pair, strlen(pair));
+    char *out = xasprintf("Basic %s", code);
+    explicit_bzero(pair, strlen(pair));
+    explicit_bzero(code, strlen(code));
+    return out;
 }
 
 void slack_teams_renew(void *ud, struct slack_team *team)
