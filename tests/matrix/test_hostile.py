@@ -231,6 +231,28 @@ class Tokens(Case):
         self.assertEqual(self.fake.count("/refresh"), 1)
         self.assertEqual(sum("matrix_down" in line for line in bot.log), 0)
 
+    def test_s19_a_refusal_of_the_token_before_the_last_ends_no_other(self) -> None:
+        given = self.expiring()
+        renewed = threading.Event()
+        old: list[str] = []
+
+        def gone(handler: Handler, _body: bytes) -> object:
+            if handler.headers["Authorization"].removeprefix("Bearer ") not in old:
+                renewed.set()
+                return False
+            if "/send/" not in handler.path:  # refused once the next token is in use
+                renewed.wait(30)
+            return handler.reply(401, {"errcode": "M_UNKNOWN_TOKEN", "soft_logout": True})
+        for method, path in (("PUT", "/typing/"), ("POST", "/receipt/"), ("PUT", "/send/")):
+            self.fake.on(method, path, gone)
+        self.bot({"text": "hello"}, {"text": "good bye"})
+        old += given
+        self.fake.ask("one?")
+        self.said("hello")
+        self.fake.ask("two?")
+        self.said("good bye")
+        self.assertEqual(self.fake.count("/refresh"), 1)
+
     def test_s19_a_file_whose_token_ended_unnoticed_has_it_renewed(self) -> None:
         given = self.expiring()
         old: list[str] = []

@@ -25,6 +25,7 @@ struct call {
     enum api_lane lane;
     int64_t timeout_ms;
     size_t max_bytes;
+    unsigned number;         /* of the token that it was sent with */
     bool open, again, waits; /* again: with a new token already; waits: for one */
 };
 
@@ -227,12 +228,16 @@ void api_refused(struct api *a, unsigned number, bool soft_logout)
         ask_for_token(a, soft_logout);
 }
 
-/* True: the call waits for another token. */
+/* True: the call waits for another token, or is on its way again with one that came meanwhile. */
 static bool renew(struct call *c, const struct api_answer *a)
 {
     if (c->open || c->again || a->status != 401 || strcmp(a->errcode, "M_UNKNOWN_TOKEN") != 0)
         return false;
-    c->waits = c->again = true;
+    if (c->number != c->a->number) {
+        call_go(c);
+        return true;
+    }
+    c->again = c->waits = true;
     ask_for_token(c->a, json_bool_or(a->body, "soft_logout", false));
     return true;
 }
@@ -281,6 +286,7 @@ static void call_go(struct call *c)
     const char *headers[3] = { 0 };
     size_t n = 0;
     c->waits = false;
+    c->number = c->a->number;
     if (!c->open && !c->a->bearer) {
         (void)err_set(&e, ERR_CONFIG, "not logged in");
         fail(c, &e);

@@ -106,6 +106,7 @@ def handler(fake: FakeSlack) -> type:
                         out = {"ok": True} | fake.api(method, args, token, as_json)
                     except Refusal as r:
                         out = r.body
+                        fake.calls[-1]["error"] = out["error"]
                 fake.changed.notify_all()
             if fault:
                 time.sleep(fault["delay"])

@@ -74,7 +74,7 @@ class State:
             while not (got := wanted()):
                 left = give_up - time.monotonic()
                 if left <= 0:
-                    raise AssertionError(f"waited {timeout} s for {what}; last calls: {[c['method'] for c in self.calls[-15:]]}")
+                    raise AssertionError(f"waited {timeout} s for {what}; last calls: {[' '.join(filter(None, (c['method'], c.get('error')))) for c in self.calls[-15:]]}")
                 self.changed.wait(min(left, 0.5))
             return got
 
