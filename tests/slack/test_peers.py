@@ -259,8 +259,10 @@ class Types(unittest.TestCase):
         s.until(lambda: case.calls("chat.delete"), what="the status to be taken away")
         s.say("U2", "C1", "a reply", thread=s.say("U2", "C1", "a root"))
         s.delete("C1", root)
-        s.say("U2", "C1", "<@UBOT> " + daemon.python("print('in the middle')"), thread=s.say("U2", "C1", "a root"))
+        other = s.say("U2", "C1", "a root")
+        s.say("U2", "C1", "<@UBOT> " + daemon.python("print('in the middle')"), thread=other)
         s.until(lambda: case.calls("conversations.replies"), what="the thread so far to be read")
+        s.until(lambda: case.answers("C1", other), what="its answer: nothing is left over for the next life")
         case.all_acked()
         d.end()
         with sqlite3.connect(case.folder / "data/sandbook.db") as db:
