@@ -260,6 +260,12 @@ static void load_joined(struct bi_writer *w, const struct bi_table *t)
 
 /* ---- tables in the output ---- */
 
+void bi_write_fact(struct bi_writer *w, const char *key, const char *expression)
+{
+    autofree char *label = bi_label(w, key, "", "");
+    bi_line(w, "print(%s, %s)", label, expression);
+}
+
 void bi_write_short(struct bi_writer *w)
 {
     w->uses_short = true;

@@ -42,11 +42,17 @@ char *bi_measure_label(const struct bi_writer *w, const struct bi_measure *m); /
 char *bi_measure_source(const struct bi_measure *m,
                         const struct bi_plan *p);                         /* name of the column it is computed from */
 char *bi_group_name(const struct bi_writer *w, const struct bi_group *g); /* name of the column that holds the group */
+/* A list literal of the names of the plan's groups; caller frees. */
+char *bi_group_list(const struct bi_writer *w);
+/* A list literal of a column's values in the order that the lexicon knows; NULL: it knows none. Caller frees. */
+char *bi_value_order(const struct bi_column *c, const struct bi_lexicon *x);
 /* df filtered by f: an expression that is true for the rows that stay. Caller frees. */
 char *bi_filter_code(const struct bi_filter *f);
 int bi_decimals(const struct bi_plan *p);
 char *bi_table_options(const struct bi_column *const *columns,
-                       size_t n);         /* for to_markdown: ", disable_numparse=[0]" or "" */
+                       size_t n); /* for to_markdown: ", disable_numparse=[0]" or "" */
+/* Prints a fact: the label with that key, and the value of a Python expression. */
+void bi_write_fact(struct bi_writer *w, const char *key, const char *expression);
 void bi_write_short(struct bi_writer *w); /* notes that the helper `short` is needed */
 /* Prints `name`, at most BI_TABLE_ROWS rows, and saves longer ones. */
 void bi_write_table(struct bi_writer *w, const char *name, const char *options);
@@ -54,6 +60,7 @@ void bi_write_export(struct bi_writer *w, const char *name, const char *stem);
 
 void bi_write_aggregate(struct bi_writer *w);
 void bi_write_trend(struct bi_writer *w);
+void bi_write_rows(struct bi_writer *w);
 void bi_write_recipe(struct bi_writer *w); /* all the others */
 void bi_write_group_keys(struct bi_writer *w);
 void bi_write_measure_columns(struct bi_writer *w);

@@ -4,12 +4,6 @@
 
 enum { MATRIX_MAX = 12 };
 
-static void fact(struct bi_writer *w, const char *key, const char *expression)
-{
-    autofree char *label = bi_label(w, key, "", "");
-    bi_line(w, "print(%s, %s)", label, expression);
-}
-
 static char *plan_columns(const struct bi_writer *w)
 {
     return bi_py_names(w->p->columns, w->p->column_n);
@@ -18,134 +12,6 @@ static char *plan_columns(const struct bi_writer *w)
 static bool wants_chart(const struct bi_writer *w)
 {
     return w->p->chart != BI_NONE && w->p->chart != BI_NO_CHART;
-}
-
-/* ---- rows ---- */
-
-static bool listed(const struct bi_column *const *list, size_t n, const struct bi_column *c)
-{
-    for (size_t i = 0; i < n; i++)
-        if (list[i] == c)
-            return true;
-    return false;
-}
-
-/* What a table of rows shows: all columns when they are few, else what was asked about and what tells rows apart. */
-static size_t rows_columns(const struct bi_writer *w, const struct bi_column **shown, size_t max)
-{
-    size_t n = 0;
-    const struct bi_table *t = w->table;
-    for (size_t i = 0; i < t->column_n && t->column_n <= max; i++)
-        shown[n++] = &t->columns[i];
-    if (n)
-        return n;
-    if (w->p->order_column)
-        shown[n++] = w->p->order_column;
-    if (w->p->top_within && !listed(shown, n, w->p->groups[0].column))
-        shown[n++] = w->p->groups[0].column;
-    for (size_t i = 0; i < w->p->column_n && n < max; i++)
-        if (!listed(shown, n, w->p->columns[i]))
-            shown[n++] = w->p->columns[i];
-    for (size_t i = 0; i < w->p->filter_n && n < max; i++)
-        if (!listed(shown, n, w->p->filters[i].column))
-            shown[n++] = w->p->filters[i].column;
-    for (size_t i = 0; i < t->column_n && n < max; i++) {
-        const struct bi_column *c = &t->columns[i];
-        bool tells =
-            c->role == BI_ROLE_ID || c->role == BI_ROLE_TEXT || c->role == BI_ROLE_DATE || c->role == BI_ROLE_YEAR;
-        if (tells && c->nulls * 2 < t->rows && !listed(shown, n, c))
-            shown[n++] = c;
-    }
-    for (size_t i = 0; i < t->column_n && n + 2 < max; i++)
-        if (!listed(shown, n, &t->columns[i]))
-            shown[n++] = &t->columns[i];
-    return n;
-}
-
-static void write_ties(struct bi_writer *w, const char *column)
-{
-    autofree char *ties = bi_label(w, "fact_ties", "", "");
-    bi_line(w, "tied = (df[%s] == rows[%s].iloc[-1]).sum() - (rows[%s] == rows[%s].iloc[-1]).sum()", column, column,
-            column, column);
-    bi_line(w, "if tied:");
-    bi_line(w, "    print(%s, tied)", ties);
-}
-
-/* The rows at a place, or the first of each group; equal values share a place. */
-static void write_places(struct bi_writer *w, const char *column)
-{
-    const char *up = w->p->order < 0 ? "True" : "False";
-    autofree char *group = w->p->top_within ? bi_py_string(w->p->groups[0].column->name) : NULL;
-    autofree char *by = group ? xasprintf(".groupby(%s, observed=True)", group) : xstrdup("");
-    bi_line(w, "place = rows%s[%s].rank(method=\"%s\", ascending=%s)", by, column, w->p->nth ? "dense" : "min", up);
-    if (w->p->nth) {
-        bi_line(w, "best = rows[place == %lld]", (long long)w->p->nth);
-        autofree char *none = bi_label(w, "fact_no_place", "", "");
-        bi_line(w, "if best.empty:");
-        bi_line(w, "    print(%s, rows[%s].nunique())", none, column);
-        bi_line(w, "rows = best");
-    } else {
-        bi_line(w, "rows = rows[place <= %lld]", (long long)w->p->limit);
-    }
-    if (group)
-        bi_line(w, "rows = rows.sort_values(%s, kind=\"stable\")", group);
-}
-
-/* A literal: the column, or all time columns when rows are ordered by time. */
-static char *order_keys(const struct bi_writer *w)
-{
-    const struct bi_table *t = w->table;
-    if (t->time_n < 2 || strcmp(t->time_columns[0], w->p->order_column->name) != 0)
-        return bi_py_string(w->p->order_column->name);
-    struct str out = STR_INIT(8 << 10);
-    for (size_t i = 0; i < t->time_n; i++) {
-        autofree char *name = bi_py_string(t->time_columns[i]);
-        str_printf(&out, "%s%s", i ? ", " : "[", name);
-    }
-    str_putc(&out, ']');
-    return str_take(&out);
-}
-
-static void rows(struct bi_writer *w)
-{
-    const struct bi_column *shown[8];
-    size_t n = rows_columns(w, shown, countof(shown));
-    autofree char *names = bi_py_names(shown, n), *options = bi_table_options(shown, n);
-    const char *cut = w->p->last ? "tail" : "head";
-    if (w->p->order_column) {
-        autofree char *column = bi_py_string(w->p->order_column->name), *keys = order_keys(w);
-        bi_line(w, "rows = df.dropna(subset=[%s]).sort_values(%s, ascending=%s, kind=\"stable\")", column, keys,
-                w->p->order < 0 ? "True" : "False");
-        if (w->p->nth || w->p->top_within) {
-            write_places(w, column);
-        } else if (w->p->limit) {
-            bi_line(w, "rows = rows.%s(%lld)", cut, (long long)w->p->limit);
-            if (keys[0] != '[')
-                write_ties(w, column);
-        }
-    } else if (w->p->limit) {
-        bi_line(w, "rows = df.%s(%lld)", cut, (long long)w->p->limit);
-    } else {
-        bi_line(w, "rows = df");
-    }
-    if (!w->p->filter_n && !w->p->limit)
-        fact(w, "fact_rows", "len(df)");
-    if (n < w->table->column_n) {
-        autofree char *label = bi_label(w, "fact_columns_shown", "", ""), *of = bi_label(w, "of_rows", "", "");
-        bi_line(w, "print(%s, %zu, %s, df.shape[1])", label, n, of);
-    }
-    bi_write_short(w);
-    autofree char *table =
-        n < w->table->column_n && !w->p->export_asked ? xasprintf("rows[%s]", names) : xstrdup("rows");
-    if (w->p->export_asked && n < w->table->column_n) {
-        bi_line(w,
-                "print(rows[%s].head(5).map(short).astype(\"object\").to_markdown(index=False, floatfmt=\".10g\"%s))",
-                names, options);
-        bi_write_export(w, "rows", "result");
-        return;
-    }
-    bi_line(w, "shown = %s", table);
-    bi_write_table(w, "shown", options);
 }
 
 /* ---- overview ---- */
@@ -171,7 +37,8 @@ static void describe_columns(struct bi_writer *w)
         bi_write_short(w);
     bi_line(w, "print(table%s.astype(\"object\").to_markdown(index=False, floatfmt=\".%df\"))",
             numeric ? "" : ".map(short)", bi_decimals(w->p) < 3 ? 2 : 3);
-    fact(w, "fact_missing_cells", "\", \".join(f\"{name} {gaps}\" for name, gaps in df[columns].isna().sum().items())");
+    bi_write_fact(w, "fact_missing_cells",
+                  "\", \".join(f\"{name} {gaps}\" for name, gaps in df[columns].isna().sum().items())");
     if (w->p->chart == BI_LINE && w->table->time_expr) {
         autofree char *title = bi_label(w, "title_all_over_time", "", ""), *time = bi_label(w, "label_time", "", "");
         bi_line(w, "time = (%s).rename(%s)", w->table->time_expr, time);
@@ -195,9 +62,9 @@ static void overview(struct bi_writer *w)
                   *distinct = bi_label(w, "label_distinct_values", "", "");
     autofree char *example = bi_label(w, "label_example", "", "");
     bi_write_short(w);
-    fact(w, "fact_rows", "len(df)");
-    fact(w, "fact_columns", "df.shape[1]");
-    fact(w, "fact_duplicates", "df.astype(\"str\").duplicated().sum()");
+    bi_write_fact(w, "fact_rows", "len(df)");
+    bi_write_fact(w, "fact_columns", "df.shape[1]");
+    bi_write_fact(w, "fact_duplicates", "df.astype(\"str\").duplicated().sum()");
     bi_line(w, "columns = pd.DataFrame({");
     bi_line(w, "    %s: df.columns,", column);
     bi_line(w, "    %s: df.dtypes.astype(\"str\").values,", type);
@@ -228,7 +95,7 @@ static void missing(struct bi_writer *w)
     autofree char *title = bi_label(w, "title_missing", "", ""), *names = plan_columns(w);
     if (w->p->column_n)
         bi_line(w, "df = df[%s]", names);
-    fact(w, "fact_rows", "len(df)");
+    bi_write_fact(w, "fact_rows", "len(df)");
     bi_line(w, "missing = df.isna().sum()");
     bi_line(
         w, "result = pd.DataFrame({%s: missing.index, %s: missing.values, %s: 100 * missing.values / max(len(df), 1)})",
@@ -240,7 +107,7 @@ static void missing(struct bi_writer *w)
     bi_line(w, "    print(%s)", none);
     bi_line(w, "else:");
     w->indent++;
-    fact(w, "fact_columns_missing", "len(result), \"/\", df.shape[1]");
+    bi_write_fact(w, "fact_columns_missing", "len(result), \"/\", df.shape[1]");
     bi_line(w, "print(result.head(%lld).astype(\"object\").to_markdown(index=False, floatfmt=\".1f\"))",
             (long long)(w->p->limit ? w->p->limit : 40));
     if (wants_chart(w)) {
@@ -260,7 +127,7 @@ static void category_distribution(struct bi_writer *w, const char *name)
                   *title = bi_label(w, "title_distribution_of", w->p->columns[0]->name, "");
     autofree char *options = bi_table_options(w->p->columns, 1);
     autofree char *distinct = xasprintf("df[%s].nunique()", name);
-    fact(w, "fact_distinct", distinct);
+    bi_write_fact(w, "fact_distinct", distinct);
     bi_line(w, "counts = df[%s].astype(\"object\").fillna(%s).value_counts()", name, missing);
     bi_line(w, "result = counts.rename_axis(%s).reset_index(name=%s)", name, n);
     bi_line(w, "result[%s] = (100 * result[%s] / len(df)).map(\"{:.1f}%%\".format)", share, n);
@@ -293,12 +160,12 @@ static void number_facts(struct bi_writer *w, const char *name)
         { "fact_max", "max()" },
     };
     bi_line(w, "values = df[%s].dropna()", name);
-    fact(w, "fact_values", "len(values)");
+    bi_write_fact(w, "fact_values", "len(values)");
     autofree char *gaps = xasprintf("df[%s].isna().sum()", name);
-    fact(w, "fact_missing", gaps);
+    bi_write_fact(w, "fact_missing", gaps);
     for (size_t i = 0; i < countof(facts); i++) {
         autofree char *code = xasprintf("f\"{values.%s:.3f}\"", facts[i].code);
-        fact(w, facts[i].key, code);
+        bi_write_fact(w, facts[i].key, code);
     }
 }
 
@@ -367,10 +234,10 @@ static void pair_correlation(struct bi_writer *w)
     autofree char *a = bi_py_string(w->p->columns[0]->name), *b = bi_py_string(w->p->columns[1]->name);
     autofree char *title = bi_label(w, "title_pair", w->p->columns[0]->name, w->p->columns[1]->name);
     bi_line(w, "both = df[[%s, %s]].dropna()", a, b);
-    fact(w, "fact_pairs", "len(both)");
+    bi_write_fact(w, "fact_pairs", "len(both)");
     bi_line(w, "pearson, ranks = both.corr().iloc[0, 1], both.rank().corr().iloc[0, 1]");
-    fact(w, "fact_pearson", "f\"{pearson:.3f}\"");
-    fact(w, "fact_spearman", "f\"{ranks:.3f}\"");
+    bi_write_fact(w, "fact_pearson", "f\"{pearson:.3f}\"");
+    bi_write_fact(w, "fact_spearman", "f\"{ranks:.3f}\"");
     if (!wants_chart(w))
         return;
     bi_line(w, "ax = both.plot.scatter(x=%s, y=%s, alpha=0.6)", a, b);
@@ -441,7 +308,7 @@ static void columns(struct bi_writer *w)
 {
     autofree char *column = bi_label(w, "label_column", "", ""), *type = bi_label(w, "label_type", "", "");
     autofree char *filled = bi_label(w, "label_filled", "", "");
-    fact(w, "fact_columns", "df.shape[1]");
+    bi_write_fact(w, "fact_columns", "df.shape[1]");
     bi_write_short(w);
     bi_line(w,
             "table = pd.DataFrame({%s: df.columns, %s: df.dtypes.astype(\"str\").values, %s: df.notna().sum().values})",
@@ -451,17 +318,17 @@ static void columns(struct bi_writer *w)
 
 static void shape(struct bi_writer *w)
 {
-    fact(w, "fact_rows", "len(df)");
-    fact(w, "fact_columns", "df.shape[1]");
+    bi_write_fact(w, "fact_rows", "len(df)");
+    bi_write_fact(w, "fact_columns", "df.shape[1]");
 }
 
 static void duplicates(struct bi_writer *w)
 {
     autofree char *names = plan_columns(w);
     autofree char *subset = w->p->column_n ? xasprintf("subset=%s", names) : xstrdup("");
-    fact(w, "fact_rows", "len(df)");
+    bi_write_fact(w, "fact_rows", "len(df)");
     bi_line(w, "again = df[df.astype(\"str\").duplicated(%s)]", subset);
-    fact(w, "fact_duplicates", "len(again)");
+    bi_write_fact(w, "fact_duplicates", "len(again)");
     bi_line(w, "if len(again):");
     bi_line(w, "    print(again.head(10).map(short).astype(\"object\").to_markdown(index=False))");
     bi_write_short(w);
@@ -502,11 +369,11 @@ static void files(struct bi_writer *w)
         bi_line(w, "files.append(Path(%s))", path);
     }
     bi_line(w, "files = list(dict.fromkeys(files))");
-    fact(w, "fact_files", "len(files)");
+    bi_write_fact(w, "fact_files", "len(files)");
     for (size_t i = 0; i < w->t->n; i++)
         if (w->t->at[i].piece_n) {
             autofree char *pieces = xasprintf("%zu", w->t->at[i].piece_n);
-            fact(w, "fact_pieces", pieces);
+            bi_write_fact(w, "fact_pieces", pieces);
         }
     bi_line(
         w,
@@ -517,8 +384,8 @@ static void files(struct bi_writer *w)
 
 static void join(struct bi_writer *w)
 {
-    fact(w, "fact_rows", "len(df)");
-    fact(w, "fact_columns", "df.shape[1]");
+    bi_write_fact(w, "fact_rows", "len(df)");
+    bi_write_fact(w, "fact_columns", "df.shape[1]");
     bi_write_short(w);
     bi_line(w, "print(df.head(5).map(short).astype(\"object\").to_markdown(index=False))");
     bi_write_export(w, "df", "joined");
@@ -574,7 +441,7 @@ static void clean(struct bi_writer *w)
 {
     autofree char *names = plan_columns(w), *dropped = bi_label(w, "fact_dropped", "", "");
     autofree char *subset = w->p->column_n ? xasprintf("subset=%s", names) : xstrdup("");
-    fact(w, "fact_rows_before", "len(df)");
+    bi_write_fact(w, "fact_rows_before", "len(df)");
     if (w->p->dedupe) {
         bi_line(w, "before = len(df)");
         bi_line(w, "df = df[~df.astype(\"str\").duplicated(%s)].copy()",
@@ -591,7 +458,7 @@ static void clean(struct bi_writer *w)
         fill(w);
     if (w->p->to_number)
         to_number(w);
-    fact(w, "fact_rows_after", "len(df)");
+    bi_write_fact(w, "fact_rows_after", "len(df)");
     bi_write_export(w, "df", "clean");
 }
 
@@ -600,7 +467,7 @@ static void clean(struct bi_writer *w)
 void bi_write_recipe(struct bi_writer *w)
 {
     switch (w->p->recipe) {
-    case BI_DO_ROWS: rows(w); break;
+    case BI_DO_ROWS: bi_write_rows(w); break;
     case BI_DO_OVERVIEW: overview(w); break;
     case BI_DO_MISSING: missing(w); break;
     case BI_DO_DISTRIBUTION: distribution(w); break;
