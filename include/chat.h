@@ -59,8 +59,8 @@ struct chat_post {
     const char *amends;                   /* CHAT_AMEND: the answer's txn; NULL otherwise */
     const char *room, *thread, *reply_to; /* reply_to: event id of the question, or NULL */
     const char *markdown;                 /* the adapter renders it; "" in a status ends it */
-    const char
-        *draft; /* CHAT_STATUS, where takes_drafts(): what the model says so far; may change or go. NULL: nothing */
+    /* CHAT_STATUS, where takes_drafts(): what the model says so far; may change or go. NULL: nothing */
+    const char *draft;
     const char *receipt; /* one line under an answer, or NULL */
     const struct artifact *figures;
     size_t figure_n;

@@ -70,6 +70,16 @@ class Identity(Encrypted):
         devices = self.keys_of(bot)["device_keys"].get(bot.user, {})
         return {name: len(d["signatures"][bot.user]) > 1 for name, d in devices.items()}
 
+    def new_device(self, bot: Bot, recovery_key: str, url: str | None = None) -> Bot:
+        """Of the same account, up."""
+        other = Bot(self.server, [{"text": "from a new device"}] * 5, account=bot.account, url=url)
+        self.addCleanup(other.close)
+        key = other.folder / "recovery"
+        key.write_text(recovery_key + "\n")
+        key.chmod(0o600)
+        other.conf.write_text(other.conf.read_text() + f"recovery_key_file = {key}\n")
+        return other.start()
+
     def test_E18_the_first_run_a_restart_and_a_new_device_with_the_recovery_key(self) -> None:
         bot = self.ready_bot({"text": "hello"}, {"text": "again"})
         bot.logged("crypto_device_signed")
@@ -85,13 +95,7 @@ class Identity(Encrypted):
         self.assertEqual(bot.command("recovery", "taken"), {"ok": True})
         self.assertIsNone(bot.command("recovery")["recovery_key"])
         bot.stop()
-        other = Bot(self.server, [{"text": "from a new device"}], account=bot.account)
-        self.addCleanup(other.close)
-        key = other.folder / "recovery"
-        key.write_text(words + "\n")
-        key.chmod(0o600)
-        other.conf.write_text(other.conf.read_text() + f"recovery_key_file = {key}\n")
-        other.start()
+        other = self.new_device(bot, words)
         other.logged("crypto_device_signed")
         self.assertEqual(self.keys_of(bot)["master_keys"][bot.user]["keys"], master)
         self.assertEqual(list(self.signed(other).values()), [True, True])
@@ -112,13 +116,7 @@ class Identity(Encrypted):
         missed = ann.say(room, "are you there?")  # its key is for the old device, and in no backup
         proxy = Proxy(self.server.port)
         self.addCleanup(proxy.close)
-        other = Bot(self.server, [{"text": "from a new device"}] * 5, account=bot.account, url=proxy.url)
-        self.addCleanup(other.close)
-        key = other.folder / "recovery"
-        key.write_text(words + "\n")
-        key.chmod(0o600)
-        other.conf.write_text(other.conf.read_text() + f"recovery_key_file = {key}\n")
-        other.start()
+        other = self.new_device(bot, words, url=proxy.url)
         other.logged("crypto_backup_on")
         ann.do("discard", room=room)
         self.ask(ann, other, room, "and now?")

@@ -101,16 +101,23 @@ static int on_bytes(void *ud, const char *data, size_t n, struct err *e)
     return store_checkpoint_add(j->draft, data, n, j->p.max_bytes, e);
 }
 
+/* True: the box could not do it, and that is the end. The error is copied, since it may go with what asked. */
+static bool ended_by(struct state_job *j, const struct err *e)
+{
+    j->asking = false;
+    if (!e)
+        return false;
+    const struct err why = *e;
+    end(j, NULL, &why);
+    return true;
+}
+
 static void on_saved(void *ud, const struct box_reply *r, const struct err *e)
 {
     struct state_job *j = ud;
     struct err why = { 0 };
-    j->asking = false;
-    if (e) {
-        why = *e;
-        end(j, NULL, &why);
+    if (ended_by(j, e))
         return;
-    }
     if (store_checkpoint_finish(take(j->draft), r->reply, &why) < 0)
         end(j, NULL, &why);
     else
@@ -198,13 +205,8 @@ static void judge_cell(struct state_job *j, const struct cell *c)
 static void on_cell(void *ud, const struct box_reply *r, const struct err *e)
 {
     struct state_job *j = ud;
-    struct err why = { 0 };
-    j->asking = false;
-    if (e) {
-        why = *e;
-        end(j, NULL, &why);
+    if (ended_by(j, e))
         return;
-    }
     judge_cell(j, r->cell);
     j->at++;
     loop_defer(j->p.loop, next_cell, j);
