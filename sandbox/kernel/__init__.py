@@ -9,7 +9,9 @@ that session's cells until its channel is closed. Which module does what:
   head, ops, cell                the loop; requests besides cells; what belongs to the running cell
   shell, transforms, magics      IPython, embedded; what cells may contain besides Python
   audit, audit_rules             risky calls in a cell's code, named before it runs: a hint
-  display, errors, hints         results; exceptions; what was probably meant
+  display, errors                results; exceptions
+  hints, hints_usage             what was probably meant: near names; what a message of pandas asks for
+  oversights                     what a cell that worked probably did not mean
   figures, figure_text, gallery  charts: when they count, what they show, how they are delivered
   plotly_view, style             interactive charts; how tables and charts look by default
   refusals, packages, spawning   input, debuggers, installers; what is installed; multiprocessing

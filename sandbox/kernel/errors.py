@@ -138,10 +138,10 @@ def describe(error: BaseException, cell: Cell, namespace: dict) -> dict:
     """-> the claim's `error`; hints go to the cell's notes as well."""
     name, value = name_of(error), value_of(error)
     text = clip(traceback_of(error, name, value), TRACEBACK_MAX)
-    for hint in hints.for_error(error, value, text, cell, namespace):
+    line = line_of(error, cell)
+    for hint in hints.for_error(error, value, text, cell, line, namespace):
         text += f"\n{clip(hint, VALUE_MAX)}"
         cell.note(hint)
-    line = line_of(error, cell)
     if line is None and not isinstance(error, _WITHOUT_A_LINE):
         cell.note(DAMAGED)
     return {"name": name, "value": clip(value, VALUE_MAX), "traceback": text, "line": line}

@@ -8,6 +8,7 @@ can raise.
 """
 
 import builtins
+import contextlib
 import gc
 import os
 import random
@@ -17,7 +18,7 @@ from collections.abc import Callable
 
 import numpy
 
-from . import audit, errors, frames, hot, ops
+from . import audit, errors, frames, hot, ops, oversights
 from .cell import Cell, current
 from .copies import Copies
 from .figures import figures
@@ -133,7 +134,7 @@ class Head:
         error = drawing_error if error is None else error
         self._guarded(self._gallery.deliver)
         self._guarded(self._formulas.look)
-        described = None if error is None else self._describe(error, cell)
+        described = self._look(cell) if error is None else self._describe(error, cell)
         self._mend()
         self._streams.flush()
         return _claim_of(cell, described) | {"figures": self._gallery.delivered, "same_as": self._gallery.same_as, "audit": found}
@@ -175,6 +176,10 @@ class Head:
         except Exception as error:
             current.note(f"figures could not be delivered: {errors.name_of(error)}: {errors.value_of(error)}")
         return None
+
+    def _look(self, cell: Cell) -> None:
+        with contextlib.suppress(BaseException):  # an interrupt takes the note, not the answer
+            self._gate.run(oversights.look, cell, self._shell.user_ns)
 
     def _describe(self, error: BaseException, cell: Cell) -> dict:
         try:

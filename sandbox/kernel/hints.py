@@ -1,7 +1,7 @@
 """What was probably meant: near names for columns, files, variables and modules.
 
 Models and people misspell in the same ways (case, blanks, another extension), and one line with the right
-name saves a round of guessing. Hints only ever look: at names, never at values.
+name saves a round of guessing. Hints only ever look: at names and labels, never at values.
 """
 
 import difflib
@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator
 
 import pandas
 
-from . import packages
+from . import hints_usage, packages
 from .cell import Cell
 
 NAMES_MAX = 30
+LABELS_MAX = 1000
 FILES_MAX = 1000
 DEPTH_MAX = 3
 _OURS = (".", "figure-")  # hidden files, and the pictures that were delivered
@@ -64,15 +65,15 @@ def _did_you_mean(found: list) -> str:
 # Columns
 
 
-def _frames_in_traceback(error: BaseException) -> Iterator[pandas.DataFrame]:
-    """The table that was asked, if pandas itself raised: it is `self` in one of its frames."""
-    trace, found = error.__traceback__, []
-    while trace is not None and len(found) < 1000:
+def _asked(error: BaseException) -> pandas.DataFrame | pandas.Series | None:
+    """What was asked, if pandas itself raised: it is `self` in one of its frames, the deepest."""
+    trace, found, depth = error.__traceback__, None, 0
+    while trace is not None and depth < 1000:
         owner = trace.tb_frame.f_locals.get("self")
-        if issubclass(type(owner), pandas.DataFrame):
-            found.append(owner)
-        trace = trace.tb_next
-    yield from reversed(found)
+        if issubclass(type(owner), (pandas.DataFrame, pandas.Series)):
+            found = owner
+        trace, depth = trace.tb_next, depth + 1
+    return found
 
 
 def _raised_in_pandas(error: BaseException) -> bool:
@@ -84,7 +85,7 @@ def _raised_in_pandas(error: BaseException) -> bool:
 
 def _tables(error: BaseException, namespace: dict) -> dict[str, pandas.DataFrame]:
     named = {k: v for k, v in list(namespace.items()) if issubclass(type(v), pandas.DataFrame) and k[:1] != "_"}
-    asked = next(_frames_in_traceback(error), None)
+    asked = _asked(error)
     if asked is None:
         return named
     name = next((k for k, v in named.items() if v is asked), "the table")
@@ -108,7 +109,19 @@ def _columns(names: list, tables: dict[str, pandas.DataFrame]) -> Iterator[str]:
         yield f"Columns of {table}: {_listed(columns)}"
 
 
+def _labels(name: object, series: pandas.Series) -> Iterator[str]:
+    labels = list(series.index[:LABELS_MAX])
+    found = near(name, labels)
+    if found:
+        yield _did_you_mean(found)
+    yield f"Labels of that Series: {_listed(labels)}"
+
+
 def _key(error: KeyError, value: str, namespace: dict) -> Iterator[str]:
+    asked = _asked(error)
+    if issubclass(type(asked), pandas.Series):
+        yield from _labels(error.args[0] if error.args else value, asked)
+        return
     tables = _tables(error, namespace) if _raised_in_pandas(error) else {}
     if tables:
         yield from _columns(_missing_columns(error, value), tables)
@@ -195,8 +208,15 @@ def _all(error: BaseException, value: str, text: str, cell: Cell, namespace: dic
         yield from _syntax(error, cell)
 
 
-def for_error(error: BaseException, value: str, text: str, cell: Cell, namespace: dict) -> list[str]:
+def _failed_line(cell: Cell, number: int | None) -> str:
+    lines = cell.code.splitlines()
+    return lines[number - 1] if number is not None and 0 < number <= len(lines) else ""
+
+
+def for_error(error: BaseException, value: str, text: str, cell: Cell, line: int | None, namespace: dict) -> list[str]:
+    """`line`: of the cell, where it failed."""
     try:
-        return list(_all(error, value, text, cell, namespace))
+        usage = hints_usage.for_error(error, value, _failed_line(cell, line), namespace)
+        return [*_all(error, value, text, cell, namespace), *usage]
     except Exception:
         return []  # a hint is a kindness; the error itself must get through

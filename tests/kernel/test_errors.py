@@ -201,8 +201,161 @@ class Hints(KernelTest):
             with self.subTest(code):
                 self.hint(code, expected)
 
+    def test_labels_of_a_series(self):
+        self.ok("import pandas as pd\ndf = pd.DataFrame({'Day': ['Sat', 'Sun', 'Sat'], 'n': [1, 2, 3]})")
+        for code, expected in [
+            ("df['Day'].value_counts()['sat']", "Did you mean: 'Sat'?"),
+            ("df['Day'].value_counts()['Monday']", "Labels of that Series: 'Sat', 'Sun'"),
+            ("df['n'].mode()[7]", "Labels of that Series: 0, 1, 2"),
+        ]:
+            with self.subTest(code):
+                self.hint(code, expected)
+                self.assertNotIn("Columns of", self.error(code)["traceback"])
+
+    def test_what_a_message_of_pandas_asks_for(self):
+        self.ok(
+            "import pandas as pd\n"
+            "df = pd.DataFrame({'a': ['x', 'y', 'x'], 'n': [1, 2, 3], 't': ['1,200', '3', '-'], 'd': ['2024-01-31', '2024-02-29', '2024-03-31'],"
+            " 'f': [1.5, None, 2]})\n"
+            "dates = pd.to_datetime(df['d'])\n"
+            "other = pd.DataFrame({'n': ['1', '2'], 'w': [1, 2]})"
+        )
+        for code, expected in [
+            ("df[df['a'] == 'x' & df['n'] == 2]", "put each comparison in parentheses"),
+            ("df[df['n'] == 2 | df['a'] == 'x']", "put each comparison in parentheses"),
+            ("df[df['n'] > 1 and df['n'] < 3]", "`and`, `or`, `not` and `if` take one value"),
+            ("if df['n'] > 1: pass", "`.any()` or `.all()`"),
+            ("df.corr()", "numeric_only=True"),
+            ("df['t'].astype(float)", "errors='coerce'"),
+            ("pd.to_numeric(df['t'])", "errors='coerce'"),
+            ("df.groupby('a').mean()", "name the number columns"),
+            ("df['t'].mean()", "Numbers that are kept as text"),
+            ("df['t'] > 5", "One side is text"),
+            ("df['t'] / df['n']", "One side is text"),
+            ("df['f'].astype(int)", "astype('Int64')"),
+            ("df['d'].dt.year", "pd.to_datetime(df['d'])"),
+            ("dates > 5", "Dates compare with dates"),
+            ("dates.month", "`s.dt.month`"),
+            ("df['a'].lower()", "`s.str.lower`"),
+            ("df['n'].resample('YE').mean()", "index of dates"),
+            ("df.append(df)", "pd.concat"),
+            ("df.applymap(str)", "df.map(function)"),
+            ("df.fillna(method='ffill')", "`.ffill()` or `.bfill()`"),
+            ("df.merge(other, on='n')", "The keys have two types"),
+            ("df['n', 'a']", "`df[['n', 'a']]`"),
+            ("df.drop('n')", "df.drop(columns=[...])"),
+            ("df.query('n = 2')", "`==` compares"),
+            ("df.query('n == x')", "need an `@`"),
+            ("df[df['n'] == 99].iloc[0]", "no row passed the filter"),
+            ("df[df['n'] == 99]['n'].values[0]", "no row passed the filter"),
+            ("pd.to_datetime(df['a'])", "format='mixed'"),
+            ("df['n'].max['x']", "called before its result is indexed"),
+            ("df('n')", "Columns stand in brackets"),
+            ("len = 5\nlen(df)", "`del len` brings it back"),
+        ]:
+            with self.subTest(code):
+                self.hint(code, expected)
+        self.ok("del len")
+
+    def test_no_advice_where_the_message_means_something_else(self):
+        self.ok("import pandas as pd\ndf = pd.DataFrame({'n': [1, 2]})")
+        for code in ("[][5]", "raise ValueError('no such thing')", "raise TypeError('wrong')", "'a'.sort", "1 / 0", "{}[1, 2]", "df['n'].nosuch"):
+            with self.subTest(code):
+                self.assertEqual([n for n in self.error(code)["notes"] if not n.startswith(("Did you", "Columns", "Labels"))], [])
+
     def test_a_fence_in_a_cell_is_named(self):
         self.assertIn("leave out the fence", self.error("```python\nx = 1\n```", "SyntaxError")["traceback"])
+
+
+class Oversights(KernelTest):
+    def test_one_value_under_two_labels(self):
+        self.ok("share = 0.38")
+        for code in (
+            "print(f'Men: {share:.1%}')\nprint(f'Women: {share:.1%}')",
+            "print('Men', share)\nprint('Women', share)",
+            "x = 1\nprint('Men:', share)\nprint('Children:', x)\nprint('Women:', share)",
+        ):
+            with self.subTest(code):
+                self.assertIn("print the same variable", " ".join(self.ok(code)["notes"]))
+
+    def test_other_lines_are_left_alone(self):
+        self.ok("a = 1\nb = 1\nxs = [1, 2]")
+        for code in (
+            "print(f'Men: {a}')\nprint(f'Women: {b}')",
+            "print(f'Men: {a}')\na = 2\nprint(f'Women: {a}')",
+            "print(f'rough: {a:.0f}')\nprint(f'exact: {a:.3f}')",
+            "print(a)\nprint(a)",
+            "print('---')\nprint('---')",
+            "print(f'Men: {a}')\nprint(f'Men: {a}')",
+            "print('it', xs.pop())\na\nprint('next', xs.pop())",
+            "for x in (1, 2):\n    print(f'Men: {x}')",
+        ):
+            with self.subTest(code):
+                self.assertEqual(self.ok(code)["notes"], [])
+
+    def test_a_method_that_was_not_called(self):
+        self.ok("import pandas as pd\ns = pd.Series([1, 2])")
+        for code in ("s.index", "[].append", "f = lambda: 1\nf"):
+            with self.subTest(code):
+                self.assertEqual(self.ok(code)["notes"], [])
+        self.assertIn("`.max()`", self.ok("s.max")["notes"][0])
+
+    TABLE = (
+        "import pandas as pd\n"
+        "df = pd.DataFrame({'Sex': ['male', 'female', 'male', None], 'Age': [3, 40, 50, 7], 'year': [1990, 1991, 1992, 1993]})\n"
+    )
+
+    def test_a_value_that_the_column_does_not_have(self):
+        self.ok(self.TABLE)
+        for code, expected in [
+            ("len(df[df['Sex'] == 'Female'])", "df['Sex'] has no value 'Female'; it has 'female', 'male'."),
+            ("print((df.Sex == 'women').sum())", "df.Sex has no value 'women'; it has 'male', 'female'."),
+            ("x = df[(df['Sex'] == 'man') & (df['Age'] > 5)].shape[0]\nx", "has no value 'man'"),
+            ("df[(df['year'] == 2015) & (df['Age'] > 5)]", "df['year'] has no value 2015; it has numbers from 1990 to 1993."),
+            ("df['Sex'].isin(['male', 'Females']).sum()", "has no value 'Females'; it has 'female', 'male'."),
+        ]:
+            with self.subTest(code):
+                self.assertIn(expected, " ".join(self.ok(code)["notes"]))
+        for code in ("len(df[df['Sex'] == 'female'])", "df['Age'] == 'x'", "df['Age'] == 40.0", "df['Sex'] != 'x'", "'Female' == 'male'", "df['Sex'].isin([])"):
+            with self.subTest(code):
+                self.assertEqual(self.ok(code)["notes"], [])
+
+    def test_a_filter_that_takes_nothing_or_all(self):
+        self.ok(self.TABLE)
+        for code, expected in [
+            ("d = df[df['Age'] > 0]\nlen(d)", "`d` has all 4 rows of `df`"),
+            ("d = df[(df['Age'] > 45) & (df['Age'] < 45)]\nlen(d)", "`d` has no rows"),
+        ]:
+            with self.subTest(code):
+                self.assertIn(expected, " ".join(self.ok(code)["notes"]))
+        for code in ("d = df[df['Age'] > 5]", "d = df[['Age', 'Sex']]", "d = df['Age']", "df = df[df['Age'] > 0]", "d = df[0:4]"):
+            with self.subTest(code):
+                self.assertEqual(self.ok(code)["notes"], [])
+
+    def test_the_number_of_a_row_in_place_of_its_value(self):
+        self.ok(self.TABLE)
+        for code, expected in [
+            ("year = df['Age'].idxmax()\nprint(f'It was {year}.')", "`df.loc[df['Age'].idxmax()]` shows that row"),
+            ("print(df.Age.idxmin())", "the number of a row"),
+        ]:
+            with self.subTest(code):
+                self.assertIn(expected, " ".join(self.ok(code)["notes"]))
+        for code in ("print(df.loc[df['Age'].idxmax(), 'year'])", "s = df.set_index('year')['Age']\nprint(s.idxmax())", "i = df['Age'].idxmax()"):
+            with self.subTest(code):
+                self.assertEqual(self.ok(code)["notes"], [])
+
+    def test_nothing_that_is_looked_at_can_break_a_cell(self):
+        self.ok(self.TABLE)
+        for code in (
+            "class T(pd.DataFrame):\n    def __getitem__(self, k): raise SystemExit\nt = T({'a': ['x']})\nt.a == 'y'",
+            "two = pd.DataFrame([['x', 'y']], columns=['a', 'a'])\ntwo['a'] == 'z'",
+            "mixed = pd.DataFrame({'a': [['x'], {}, 'y']})\nmixed['a'] == 'z'",
+            "x = " + "(" * 80 + "1" + ")" * 80,
+            "%time 1",
+            "x = '\\ud800'\nx == '\\ud801'",
+        ):
+            with self.subTest(code[:60]):
+                self.ok(code)
 
 
 if __name__ == "__main__":
