@@ -133,6 +133,7 @@
     X("model",    "max_output",       INT,    max_output_tokens,  "4096",    "tokens of one answer")                  \
     X("model",    "effort",           STR,    effort,             "",        "how much it reasons: none, minimal, low, medium, high, xhigh, max; empty: not said") \
     X("model",    "thinking",         STR,    thinking,           "auto",    "anthropic, ollama: on or off; auto: not said") \
+    X("model",    "temperature",      STR,    temperature,        "auto",    "chance in its words, 0 to 2; auto: 0 for models without tools that do not reason, else not said; empty: not said") \
     X("model",    "system_role",      STR,    system_role,        "system",  "chat, responses: role of the system message: system, developer, or user where there is none") \
     X("model",    "api_version",      STR,    api_version,        "",        "Azure's api-version; empty: 2024-10-21 for old addresses, none for new ones") \
     X("model",    "price_in",         MONEY,  price_in,           "0",       "price of a million tokens read; 0: not known, tokens are counted only") \

@@ -279,6 +279,15 @@ static int check_address(const struct subject *s, const struct conf_model *m, st
     return problem ? refuse(s, offsetof(struct conf_model, url), problem, e) : 0;
 }
 
+static bool is_temperature(const char *word)
+{
+    char *end = NULL;
+    if (!*word || strcmp(word, "auto") == 0)
+        return true;
+    const double v = strtod(word, &end);
+    return !*end && strspn(word, "0123456789.") == strlen(word) && v >= 0 && v <= 2;
+}
+
 static int check_model(const struct conf_model *m, struct err *e)
 {
     const struct subject s = { m, model_names, m->section };
@@ -290,6 +299,8 @@ static int check_model(const struct conf_model *m, struct err *e)
     static const char word[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-";
     if (m->api_version[strspn(m->api_version, word)])
         return refuse(&s, offsetof(struct conf_model, api_version), "must be like 2024-10-21", e);
+    if (!is_temperature(m->temperature))
+        return refuse(&s, offsetof(struct conf_model, temperature), "must be auto, a number from 0 to 2, or empty", e);
     if (m->max_output_tokens >= m->context_tokens)
         return refuse(&s, offsetof(struct conf_model, max_output_tokens), "must be less than context", e);
     return 0;

@@ -221,6 +221,7 @@ static struct json *anthropic_request(const struct wire_request *r)
     struct json *body = json_new_object();
     json_set_str(body, "model", r->model);
     json_set_int(body, "max_tokens", r->max_output);
+    wire_temper(body, r);
     set_read(body, r);
     if (r->fenced && !(r->quirks & WIRE_NO_STOP)) {
         struct json *stop = json_new_array();

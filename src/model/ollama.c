@@ -113,6 +113,7 @@ static struct json *ollama_request(const struct wire_request *r)
     if (r->context > 0)
         json_set_int(options, "num_ctx", r->context);
     json_set_int(options, "num_predict", r->max_output);
+    wire_temper(options, r);
     if (r->fenced) {
         struct json *stop = json_new_array();
         json_push(stop, json_new_string("\n```\n"));

@@ -203,6 +203,7 @@ static struct json *chat_request(const struct wire_request *r)
         set_tools(body, r);
     if (!(r->quirks & WIRE_NO_MAX))
         json_set_int(body, r->quirks & WIRE_MAX_COMPLETION ? "max_completion_tokens" : "max_tokens", r->max_output);
+    wire_temper(body, r);
     if (r->fenced && !(r->quirks & WIRE_NO_STOP))
         set_stop(body);
     if (r->quirks & WIRE_EFFORT_NONE)

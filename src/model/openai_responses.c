@@ -116,6 +116,7 @@ static struct json *responses_request(const struct wire_request *r)
         set_tools(body, r);
     if (!(r->quirks & WIRE_NO_MAX))
         json_set_int(body, "max_output_tokens", r->max_output);
+    wire_temper(body, r);
     if (r->effort && *r->effort && !(r->quirks & WIRE_NO_EFFORT)) {
         struct json *reasoning = json_new_object();
         json_set_str(reasoning, "effort", r->effort);

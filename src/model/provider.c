@@ -29,6 +29,8 @@ struct model {
     int64_t max_output, context;
     const char *effort; /* of the configuration */
     enum wire_think thinking;
+    bool tempered, tempered_by_us; /* by_us: nobody has asked for it */
+    double temperature;
     unsigned configured; /* quirks that the operator knows of */
     struct provider_memory *memory;
 };
@@ -90,6 +92,16 @@ static unsigned role_of(const char *word)
     return strcmp(word, "developer") == 0 ? WIRE_DEVELOPER : 0;
 }
 
+/* Models with tools are tuned by their vendors, and new ones refuse the field. Servers without tools mostly word programs by chance when
+ * nothing is said. */
+static void set_temperature(struct model *m, const char *word)
+{
+    const bool by_itself = strcmp(word, "auto") == 0;
+    m->tempered_by_us = by_itself && (m->wire == &wire_chat || m->wire == &wire_ollama);
+    m->tempered = *word && !by_itself;
+    m->temperature = m->tempered ? strtod(word, NULL) : 0;
+}
+
 static int provider_open(struct model **out, const struct wire *w, struct loop *l, const struct conf_model *section,
                          struct err *e)
 {
@@ -110,6 +122,7 @@ static int provider_open(struct model **out, const struct wire *w, struct loop *
         .thinking = thinking_of(section->thinking),
         .configured = role_of(section->system_role),
     };
+    set_temperature(m, section->temperature);
     if (read_key(m, section, e) < 0 || http_new(&m->http, l, e) < 0) {
         provider_close(m);
         return -1;
@@ -180,6 +193,8 @@ static struct wire_request request_of(const struct model_call *c)
         .context = m->context,
         .effort = m->effort,
         .thinking = m->thinking,
+        .tempered = m->tempered || (m->tempered_by_us && c->fenced),
+        .temperature = m->temperature,
         .cache_key = c->cache_key,
         .quirks = c->quirks,
     };
@@ -392,7 +407,8 @@ static void again(struct model_call *c, const char *what)
 {
     struct err e = { 0 };
     log_info("model_adapts", KV_S("model", c->m->section), KV_S("to", what));
-    if (strcmp(what, "effort") == 0 || strcmp(what, "thinking") == 0) /* what was asked for is not done */
+    if (strcmp(what, "effort") == 0 || strcmp(what, "thinking") == 0 ||
+        (strcmp(what, "temperature") == 0 && !c->m->tempered_by_us)) /* what was asked for is not done */
         log_warn("model_setting_refused", KV_S("model", c->m->section), KV_S("setting", what));
     if (send_request(c, &e) < 0)
         tell_error(c, &e);
@@ -420,6 +436,7 @@ static bool learn(struct model_call *c, const struct wire_error *error)
         .may_fence = !m->native && !m->fence,
         .calls = has_calls(&c->ask),
         .max_output = c->max_output,
+        .tempered = asked.tempered,
     };
     const char *what = "less";
     if (c->lessons++ >= LESSONS_MAX)
@@ -507,11 +524,23 @@ static void take_program(struct model_call *c, const struct wire_request *asked,
     }
 }
 
+/* Models that reason go round in circles without chance in their words. */
+static void leave_reasoning_alone(struct model_call *c)
+{
+    const struct wire_reader *r = &c->reader;
+    bool reasons = strstr(str_peek(&r->words), "</think>") != NULL;
+    for (size_t i = 0; i < r->block_n && !reasons; i++)
+        reasons = r->blocks[i].kind == WIRE_THINKING;
+    if (reasons && c->m->tempered_by_us)
+        c->m->memory->quirks |= WIRE_NO_TEMPERATURE;
+}
+
 static void finish(struct model_call *c)
 {
     struct model_answer a = { 0 };
     struct err e = { 0 };
     const struct wire_request asked = request_of(c);
+    leave_reasoning_alone(c);
     const int rc = wire_reader_finish(&c->reader, &asked, &a, &e);
     if (c->cancelled) { /* by the last words */
         wire_answer_clear(&a);

@@ -55,6 +55,7 @@ struct provider_sent {
     unsigned quirks;
     bool tools, stream, fenced, may_fence, calls; /* calls: there are some in the history */
     int64_t max_output;
+    bool tempered;
 };
 /* What to do otherwise after that refusal: true when there is something, then *quirks and *max_output are what to ask with, and *what
  * names it for the log. */

@@ -30,7 +30,7 @@ void provider_memory_forget(void)
 
 /* ---- fields that are simply left out ---- */
 
-enum needs { ALWAYS, WITH_TOOLS, WITH_STREAM, WITH_FENCE };
+enum needs { ALWAYS, WITH_TOOLS, WITH_STREAM, WITH_FENCE, WITH_TEMPERATURE };
 
 static const struct rule {
     const char *field;
@@ -52,6 +52,7 @@ static const struct rule {
     { "strict", WIRE_NO_STRICT, WITH_TOOLS },
     { "stream", WIRE_NO_STREAM, WITH_STREAM },
     { "max_output_tokens", WIRE_NO_MAX, ALWAYS },
+    { "temperature", WIRE_NO_TEMPERATURE, WITH_TEMPERATURE },
 };
 
 /* What the operator asked for is given up only when the server names it. */
@@ -84,6 +85,7 @@ static bool applies(enum needs needs, const struct provider_sent *s)
     case WITH_TOOLS: return s->tools;
     case WITH_STREAM: return s->stream;
     case WITH_FENCE: return s->fenced;
+    case WITH_TEMPERATURE: return s->tempered;
     }
     return false;
 }

@@ -455,6 +455,12 @@ bool wire_call_changed(const struct model_tool_call *c, const char *name, const 
     return strcmp(name, c->name) != 0 || strcmp(str_peek(&before), str_peek(&now)) != 0;
 }
 
+void wire_temper(struct json *body, const struct wire_request *r)
+{
+    if (r->tempered && !(r->quirks & WIRE_NO_TEMPERATURE))
+        json_set_num(body, "temperature", r->temperature);
+}
+
 char *wire_system(const struct wire_request *r, size_t *n)
 {
     AUTO(str_clear) struct str all = STR_INIT(WIRE_REQUEST_MAX);

@@ -42,6 +42,7 @@ enum wire_quirk {
     WIRE_FENCE = 1 << 17,         /* no tools: programs come in fences (fence.h) */
     WIRE_NO_EFFORT = 1 << 18,     /* without what the operator says about reasoning */
     WIRE_NO_THINK = 1 << 19,
+    WIRE_NO_TEMPERATURE = 1 << 20,
 };
 
 struct wire_request {
@@ -56,6 +57,8 @@ struct wire_request {
     int64_t context;    /* tokens of the window, for servers that have to be told; 0: not known */
     const char *effort; /* as configured; NULL, "": nothing is said */
     enum wire_think { WIRE_THINK_AUTO, WIRE_THINK_ON, WIRE_THINK_OFF } thinking;
+    bool tempered;         /* temperature is said */
+    double temperature;    /* 0 to 2 */
     const char *cache_key; /* NULL: none */
     unsigned quirks;
 };
@@ -163,6 +166,8 @@ char *wire_id(const char *id);
 /* Text of a tool result or question: never blank. */
 const char *wire_some(const char *text);
 bool wire_blank(const char *text);
+/* The temperature into the body (or its options), where one is to be said. */
+void wire_temper(struct json *body, const struct wire_request *r);
 /* The system messages at the beginning, joined; *n: how many they are. Caller frees; NULL: none. */
 char *wire_system(const struct wire_request *r, size_t *n);
 /* The messages of people from *i on, joined; a system message that comes late counts as one. *i: behind them. Caller frees. */

@@ -74,7 +74,7 @@ static inline void check_refusal(const struct wire *w, const char *data, size_t 
     wire_error_read(&error, statuses[n % countof(statuses)], data, n);
     must(wire_error_set(&e, &error) == -1 && *e.msg && e.kind != ERR_NONE);
     must(utf8_valid(error.message, strlen(error.message)));
-    const struct provider_sent sent = { w, 0, true, true, true, true, true, max_output };
+    const struct provider_sent sent = { w, 0, true, true, true, true, true, max_output, true };
     if (provider_learn(&error, &sent, &quirks, &max_output, &what))
         must(what && (quirks || max_output < 1000) && max_output > 0);
     (void)provider_plainest(&error, &quirks);

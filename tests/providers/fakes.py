@@ -47,6 +47,7 @@ class Fake:
     """One server. Dialects override path, check() and the two ways to write an answer."""
     path = ""
     known: set[str] = set()
+    takes_temperature = False  # where no tools are offered
 
     def __init__(self, script: Callable[[dict], Reply], refuses: tuple[str, ...] = (), key: str | None = KEY) -> None:
         self.script, self.refuses, self.key = script, refuses, key
@@ -106,7 +107,8 @@ class Fake:
         for name in body:
             need(name in self.known, f"Unrecognized request argument supplied: {name}", name)
         for name in ("temperature", "top_p", "top_k", "seed", "presence_penalty"):
-            need(name not in body, f"Unsupported parameter: '{name}' is not supported with this model.", name)
+            plain = name == "temperature" and self.takes_temperature and "tools" not in body  # a model without tools
+            need(name not in body or plain, f"Unsupported parameter: '{name}' is not supported with this model.", name)
         self.check(body)
         return body
 
@@ -172,8 +174,9 @@ def pieces(text: str, n: int = 3) -> list[str]:
 
 class Chat(Fake):
     path = "/v1/chat/completions"
+    takes_temperature = True
     known = {"model", "messages", "tools", "tool_choice", "parallel_tool_calls", "max_tokens", "max_completion_tokens", "stop", "stream",
-             "stream_options", "reasoning_effort", "prompt_cache_key"}
+             "stream_options", "reasoning_effort", "prompt_cache_key", "temperature"}
     reasoning = ""  # a member that must come back beside calls (DeepSeek), and must not elsewhere
 
     def check(self, body: dict) -> None:
@@ -426,7 +429,8 @@ class Ollama(Fake):
 
     def check(self, body: dict) -> None:
         need(isinstance(body.get("stream"), bool), "stream must be said")
-        need(set(body["options"]) <= {"num_ctx", "num_predict", "stop"} and body["options"].get("num_ctx", 0) >= 1024, "options: num_ctx is needed")
+        need("temperature" not in body["options"] or "tools" not in body, "invalid option 'temperature'")
+        need(set(body["options"]) <= {"num_ctx", "num_predict", "stop", "temperature"} and body["options"].get("num_ctx", 0) >= 1024, "options: num_ctx is needed")
         need(body.get("think", True) in (True, False, "low", "medium", "high"), f"invalid think value: {body.get('think')}")
         waiting: list[str] = []
         for i, m in enumerate(body["messages"]):

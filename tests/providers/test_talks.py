@@ -304,6 +304,27 @@ class EachDialect:
         self.assertFalse(any("tools" in r or "tool_choice" in r for r in fake.requests))
         self.assertEqual(fake.faults, [])
 
+    def temperatures(self, fake: Fake) -> list:
+        return [(r.get("options") or r).get("temperature") for r in fake.requests]
+
+    def test_temperature_is_said_to_models_without_tools_alone(self) -> None:
+        own = 0 if self.dialect in ("chat", "ollama") else None
+        for settings, said in (({"tools": "fence"}, own), ({}, None), ({"tools": "fence", "temperature": ""}, None)):
+            with self.subTest(settings):
+                fake = self.fake(script_of(Reply(text="x")))
+                self.talk(fake, **settings).say("Q?")
+                self.assertEqual((self.temperatures(fake), fake.faults), ([said], []))
+
+    def test_a_temperature_that_is_set_is_given_up_when_it_is_refused(self) -> None:
+        fake = self.fake(script_of(Reply(text="x")))
+        t = self.talk(fake, temperature="0.7")
+        self.assertEqual([t.say("Q?")["text"], t.say("Q?")["text"]], ["x", "x"])
+        self.assertEqual(len(fake.raw), 3)
+        self.assertIn(b"0.7", fake.raw[0])
+        self.assertEqual(self.temperatures(fake)[-2:], [None, None])
+        t.close()
+        self.assertIn("model_setting_refused", t.log)
+
     def test_optional_fields_are_dropped_one_refusal_each_and_remembered(self) -> None:
         optional = {"chat": ("stream_options", "parallel_tool_calls", "prompt_cache_key", "tool_choice"),
                     "responses": ("include", "parallel_tool_calls", "prompt_cache_key"), "anthropic": ("tool_choice",), "ollama": ()}[self.dialect]
@@ -389,6 +410,13 @@ class ChatTalks(EachDialect, Base):
         self.assertEqual((a["text"], a["shown"]), ("Hello", "Hello"))
         t.say("And?")
         self.assertNotIn("think", fake.raw[-1].decode())
+
+    def test_a_model_without_tools_that_reasons_is_left_its_chance(self) -> None:
+        fake = self.fake(script_of(Reply(text="<think>hm</think>\n\nHello"), Reply(text="again")))
+        t = self.talk(fake, tools="fence")
+        t.say("Q?")
+        t.say("And?")
+        self.assertEqual(self.temperatures(fake), [0, None])
 
 
 class ResponsesTalks(EachDialect, Base):

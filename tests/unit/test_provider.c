@@ -256,6 +256,14 @@ static const struct lesson {
       "{\"detail\":[{\"type\":\"extra_forbidden\",\"loc\":[\"body\",\"parallel_tool_calls\"],\"msg\":\"Extra inputs are not permitted\"}]}",
       0, WIRE_NO_PARALLEL },
     { &wire_chat, 400, PLAIN("property 'prompt_cache_key' is unsupported"), 0, WIRE_NO_CACHE },
+    { &wire_chat, 400,
+      OPENAI(
+          "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value is supported.",
+          "temperature"),
+      0, WIRE_NO_TEMPERATURE },
+    { &wire_anthropic, 400, PLAIN("`temperature` is deprecated for this model."), 0, WIRE_NO_TEMPERATURE },
+    { &wire_anthropic, 400, PLAIN("`temperature` may only be set to 1 when thinking is enabled."), 0,
+      WIRE_NO_TEMPERATURE },
     { &wire_chat, 400, OPENAI("Unsupported parameter: 'stop' is not supported with this model.", "stop"), 0,
       WIRE_NO_STOP },
     { &wire_chat, 400, OPENAI("Your organization must be verified to stream this model.", "stream"), 0,
@@ -304,14 +312,14 @@ static void a_refusal_teaches_what_it_names_and_only_once(void **state)
     for (size_t i = 0; i < countof(lessons); i++) {
         const struct lesson *l = &lessons[i];
         const struct wire_error error = read_error(l->status, l->body);
-        const struct provider_sent sent = { l->wire, l->before, true, true, true, true, true, 32000 };
+        const struct provider_sent sent = { l->wire, l->before, true, true, true, true, true, 32000, true };
         unsigned quirks = 0;
         int64_t max_output = 0;
         const char *what = NULL;
         const bool learned = provider_learn(&error, &sent, &quirks, &max_output, &what);
         if (learned != (l->learned != 0) || (learned && quirks != (l->before | l->learned)))
             fail_msg("%s: %d %x", l->body, learned, quirks);
-        const struct provider_sent again = { l->wire, quirks, true, true, true, true, true, 32000 };
+        const struct provider_sent again = { l->wire, quirks, true, true, true, true, true, 32000, true };
         if (learned && provider_learn(&error, &again, &quirks, &max_output, &what))
             assert_int_not_equal(quirks, again.quirks);
     }
