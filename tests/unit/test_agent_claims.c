@@ -296,7 +296,8 @@ static void a_draft_is_given_marked_when_the_model_goes_away(void **state)
 
 /* ---- nothing was run ---- */
 
-#define FILES "[{\"path\":\"a.csv\",\"name\":\"a.csv\",\"kind\":\"csv\",\"bytes\":9,\"sha256\":\"00\",\"rows\":244}]"
+#define FILES \
+    "[{\"path\":\"a.csv\",\"name\":\"a.csv\",\"kind\":\"csv\",\"bytes\":9,\"sha256\":\"00\",\"rows\":244,\"columns\":[{\"name\":\"fare\"}]}]"
 
 static void play_with_file(struct scene *s, const char *request, const char *model_lines, const char *box_lines)
 {
@@ -432,6 +433,38 @@ static void an_answer_without_the_count_gets_what_the_program_printed(void **sta
     scene_close(&s);
 }
 
+static void another_than_the_highest_is_sent_back(void **state)
+{
+    struct scene s;
+    (void)state;
+    play_with_file(
+        &s, "on which day is it highest?",
+        CALL("means") SAY(
+            "It is highest on Fri, 17.15.") "{\"text\":\"It is highest on Sun, 21.41.\",\"expect\":\"shows another one, with 21.41\"}\n",
+        PRINTS("Fri  17.15\\nSun  21.41"));
+    assert_ended(&s, AGENT_ANSWERED, 1, 3);
+    assert_string_equal(s.seen.answer, "It is highest on Sun, 21.41.");
+    scene_close(&s);
+}
+
+static void the_measure_of_a_column_that_nobody_asked_for_is_sent_back(void **state)
+{
+    struct scene s;
+    (void)state;
+    play_with_file(
+        &s, "what is the mean salary?",
+        CALL("df['fare'].mean()")
+            SAY("The mean salary is 32.2.") "{\"text\":\"There is no salary here.\",\"expect\":\"used: `fare`\"}\n",
+        PRINTS("32.2"));
+    assert_ended(&s, AGENT_ANSWERED, 1, 3);
+    assert_string_equal(s.seen.answer, "There is no salary here.");
+    scene_close(&s);
+    play_with_file(&s, "what is the mean fare?", CALL("df['fare'].mean()") SAY("The mean fare is 32.2."),
+                   PRINTS("32.2"));
+    assert_ended(&s, AGENT_ANSWERED, 1, 2);
+    scene_close(&s);
+}
+
 static void a_program_that_nobody_fenced_is_run_unless_one_was_asked_for(void **state)
 {
     struct scene s;
@@ -563,6 +596,8 @@ int main(void)
         cmocka_unit_test(how_many_wants_a_whole_number),
         cmocka_unit_test(a_mean_in_place_of_a_count_is_sent_back_and_marked_when_it_stays),
         cmocka_unit_test(an_answer_without_the_count_gets_what_the_program_printed),
+        cmocka_unit_test(another_than_the_highest_is_sent_back),
+        cmocka_unit_test(the_measure_of_a_column_that_nobody_asked_for_is_sent_back),
         cmocka_unit_test(a_program_that_nobody_fenced_is_run_unless_one_was_asked_for),
         cmocka_unit_test(what_is_only_promised_is_sent_back),
         cmocka_unit_test(a_number_that_only_the_profile_shows_is_asked_about_when_a_program_brought_none),

@@ -156,16 +156,24 @@ static char *ask_for_support(const struct agent *a, const struct agent_doubts *d
     } parts[] = { { NOTE_UNSUPPORTED, facts, d->facts.n > 0 },
                   { NOTE_NO_FILE, files, d->files.n > 0 },
                   { NOTE_NO_CHART, "", d->chart },
-                  { NOTE_COUNT, part, d->miscounted } };
+                  { NOTE_COUNT, part, d->miscounted },
+                  { NOTE_EXTREME, d->extreme, d->extreme != NULL },
+                  { NOTE_OTHER, d->other, d->other != NULL } };
     for (size_t i = 0; i < countof(parts); i++) {
         if (!parts[i].said)
             continue;
-        autofree char *note = prompts_note(a->in.prompts, parts[i].note, parts[i].what, NULL);
+        autofree char *note = prompts_note(a->in.prompts, parts[i].note, parts[i].what, a->in.request);
         str_printf(&all, "%s%s", all.len ? "\n\n" : "", note);
     }
     log_info("answer_unsupported", KV_S("turn", a->in.seed), KV_S("facts", facts), KV_S("files", files),
-             KV_I("chart", d->chart), KV_I("miscounted", d->miscounted));
+             KV_I("chart", d->chart), KV_I("miscounted", d->miscounted), KV_I("extreme", d->extreme != NULL),
+             KV_I("other", d->other != NULL));
     return str_take(&all);
+}
+
+static bool is_doubted(const struct agent_doubts *d)
+{
+    return d->facts.n || d->files.n || d->chart || d->miscounted || d->extreme || d->other;
 }
 
 /* Nothing was run: said once, and with a pattern to follow when that did not help. What no output shows: asked about once. */
@@ -186,8 +194,7 @@ static bool object(struct agent *a, struct model_answer *answer, const struct ag
         ask_again(a, answer, prompts_note(a->in.prompts, NOTE_PROMISED, NULL, NULL));
         return true;
     }
-    if ((d->facts.n == 0 && d->files.n == 0 && !d->chart && !d->miscounted) || (a->objections && all_failed(a)) ||
-        a->draft)
+    if (!is_doubted(d) || (a->objections && all_failed(a)) || a->draft)
         return false;
     a->draft = xstrdup(answer->msg.text);
     ask_again(a, answer, ask_for_support(a, d));

@@ -4,6 +4,8 @@
 #include "conf.h"
 #include "json.h"
 
+enum { OUTPUTS_MAX = 256 << 10 };
+
 const char *agent_load_call(const struct agent *a)
 {
     const char *load = "..."; /* no table: the model knows better */
@@ -188,7 +190,9 @@ void agent_doubts_clear(struct agent_doubts *d)
     claims_clear(&d->facts);
     claims_clear(&d->files);
     free(d->part);
-    d->part = NULL;
+    free(d->extreme);
+    free(d->other);
+    d->part = d->extreme = d->other = NULL;
 }
 
 /* What was drawn or written is the result then; numbers beside it may well be the profile's. */
@@ -213,6 +217,50 @@ static void doubt_unused_outputs(struct claims *out, const char *text, struct ev
         claims_add(out, unshown.at[i], strlen(unshown.at[i]));
 }
 
+/* ---- of what the numbers are ---- */
+
+static char *extreme_in_outputs(const struct agent *a, const char *text)
+{
+    AUTO(str_clear) struct str outputs = STR_INIT(OUTPUTS_MAX);
+    for (size_t i = 0; i < a->cell_n; i++)
+        if (a->cells[i].cell.status == CELL_OK)
+            str_printf(&outputs, "%s\n\n%s\n\n", a->cells[i].cell.out,
+                       a->cells[i].cell.result_text ? a->cells[i].cell.result_text : "");
+    return outputs.overflow ? NULL : claims_extreme(text, str_peek(&outputs));
+}
+
+static bool is_used(const struct agent *a, const char *column)
+{
+    autofree char *single = xasprintf("'%s'", column), *doubled = xasprintf("\"%s\"", column);
+    autofree char *attribute = xasprintf(".%s", column);
+    for (size_t i = 0; i < a->cell_n; i++)
+        if (a->cells[i].cell.status == CELL_OK &&
+            (strstr(a->cells[i].code, single) || strstr(a->cells[i].code, doubled) ||
+             strstr(a->cells[i].code, attribute)))
+            return true;
+    return false;
+}
+
+/* Of this turn's programs, all of them: what an earlier one loaded under other names is not known. */
+static char *used_columns_of_other(const struct agent *a)
+{
+    enum { USED_MAX = 8, NAME_BYTES = 40 }; /* longer ones are texts of the file */
+    const char *used[USED_MAX] = { NULL };
+    size_t n = 0;
+    AUTO(str_clear) struct str list = STR_INIT(OUTPUTS_MAX);
+    for (const struct json *p = json_first(a->in.files); p; p = json_next(p))
+        for (const struct json *c = json_first(json_get(p, "columns")); c; c = json_next(c)) {
+            const char *name = json_str_or(c, "name", "");
+            if (!*name || !is_used(a, name))
+                continue;
+            if (n == USED_MAX || strlen(name) > NAME_BYTES || strpbrk(name, "`\n"))
+                return NULL;
+            used[n++] = name;
+            str_printf(&list, "%s`%s`", n > 1 ? ", " : "", name);
+        }
+    return claims_of_other(a->in.request ? a->in.request : "", used, n) ? str_take(&list) : NULL;
+}
+
 void agent_doubt(struct agent *a, const char *text, struct agent_doubts *out)
 {
     AUTO(evidence_clear) struct evidence e = { 0 };
@@ -229,5 +277,7 @@ void agent_doubt(struct agent *a, const char *text, struct agent_doubts *out)
     claims_names(&out->facts, text, has_worked(a) ? &computed : &e);
     claims_files(&out->files, text, exists, a);
     out->chart = claims_chart(text) && !has_chart(a);
+    out->extreme = extreme_in_outputs(a, text);
+    out->other = used_columns_of_other(a);
     out->miscounted = claims_miscounted(a->in.request ? a->in.request : "", text, &out->part);
 }

@@ -142,6 +142,8 @@ struct agent_doubts {
     bool chart;                 /* there is none, and one is spoken of */
     bool miscounted;            /* "how many" is answered without a whole number */
     char *part;                 /* but with this one; NULL: with none */
+    char *extreme;              /* the number of the highest or lowest, where the answer names another; NULL: none */
+    char *other;                /* the columns that were used, where the question names none of them; NULL: it does */
 };
 void agent_doubts_clear(struct agent_doubts *d);
 void agent_doubt(struct agent *a, const char *text, struct agent_doubts *out);
