@@ -50,9 +50,22 @@ size_t utf8_decode(const char *data, size_t n, uint32_t *cp)
     return n > 0 && decode(data, n, cp, &len) ? len : 0;
 }
 
+/* How many bytes at the beginning are printable ASCII, by whole words: what is left is for decode(). */
+static size_t printable(const char *data, size_t n)
+{
+    const uint64_t each = UINT64_C(0x0101010101010101), high = each << 7;
+    size_t at = 0;
+    for (uint64_t w; n - at >= sizeof(w); at += sizeof(w)) {
+        memcpy(&w, data + at, sizeof(w));
+        if ((w | (w - each * 0x20) | (w + each)) & high) /* not ASCII, below a blank, or DEL */
+            break;
+    }
+    return at;
+}
+
 bool utf8_valid(const char *data, size_t n)
 {
-    for (size_t at = 0; at < n;) {
+    for (size_t at = printable(data, n); at < n; at += printable(data + at, n - at)) {
         uint32_t cp;
         size_t len = utf8_decode(data + at, n - at, &cp);
         if (len == 0 || cp == 0)
@@ -172,8 +185,11 @@ static void control(struct scrub *s, uint32_t cp)
 static bool copy_text(struct scrub *s)
 {
     const char *from = s->p;
-    while (s->p < s->end) {
+    for (;;) {
         uint32_t cp;
+        s->p += printable(s->p, (size_t)(s->end - s->p));
+        if (s->p == s->end)
+            break;
         size_t len = utf8_decode(s->p, (size_t)(s->end - s->p), &cp);
         if (len == 0 || !is_text(cp))
             break;

@@ -31,7 +31,7 @@ static size_t unit(const char *at)
 /* \u0000 and half surrogates: careless printers write them, json_parse() refuses them. */
 static bool is_refused(const char *at, size_t n)
 {
-    return n == 6 && (hex4(at + 2) == 0 || hex4(at + 2) >> 11 == 0xd800 >> 11);
+    return n == 6 && at[0] == '\\' && (hex4(at + 2) == 0 || hex4(at + 2) >> 11 == 0xd800 >> 11);
 }
 
 char *wire_mend(const char *data, size_t n, size_t *out_n)
@@ -41,7 +41,8 @@ char *wire_mend(const char *data, size_t n, size_t *out_n)
     utf8_scrub(&text, data, n);
     size_t len = 0;
     for (const char *at = str_peek(&text); *at; at += len) {
-        len = unit(at);
+        const size_t plain = strcspn(at, "\\\t\n");
+        len = plain ? plain : unit(at);
         if (is_refused(at, len))
             str_puts(&clean, "\\ufffd");
         else if (*at == '\t')
