@@ -327,3 +327,18 @@ void fence_talk_clear(struct fence_talk *t)
     free(t->msgs);
     *t = (struct fence_talk){ 0 };
 }
+
+void fence_forget(struct model_answer *a, const struct model_fence_words *w)
+{
+    enum { TELLING = 24 }; /* bytes of it that nobody says by chance */
+    if (!w || strlen(w->remind) < TELLING || !a->msg.text)
+        return;
+    autofree char *begin = xstrndup(w->remind, TELLING);
+    for (char *at; (at = strstr(a->msg.text, begin));) {
+        char *end = strstr(at, "\n\n");
+        end = end ? end : at + strlen(at);
+        while (at > a->msg.text && strchr(" \n", at[-1]))
+            at--;
+        memmove(at, end, strlen(end) + 1);
+    }
+}

@@ -47,4 +47,6 @@ void fence_talk_clear(struct fence_talk *t);
  * there; else the last whole one. A block that is open when the model ended of its own accord is whole (the stop string was its end); one
  * that a limit cut becomes a call with cut arguments. */
 void fence_answer(struct model_answer *a, bool streamed, const struct json *schema, const char *id);
+/* Small models say the reminder after us: out of the text, to the end of its paragraph. */
+void fence_forget(struct model_answer *a, const struct model_fence_words *w);
 #endif

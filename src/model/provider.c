@@ -518,6 +518,7 @@ static void take_program(struct model_call *c, const struct wire_request *asked,
         return;
     autofree char *id = fence_id(c);
     fence_answer(a, asked->stream || native, c->ask.schema, id);
+    fence_forget(a, c->ask.fence);
     if (native && a->msg.call_n) {
         memory->quirks |= WIRE_FENCE;
         log_info("model_adapts", KV_S("model", c->m->section), KV_S("to", "programs in its text"));

@@ -231,6 +231,27 @@ static void without_words_nothing_is_added(void **state)
     fence_talk_clear(&t);
 }
 
+static void the_reminder_said_after_us_is_no_answer(void **state)
+{
+    static const struct model_fence_words words = { .remind = "(If this is about the data: reply with a block.)",
+                                                    .how = "" };
+    static const char *const table[][2] = {
+        { "It is 5.\n\n(If this is about the data: reply with a block.)", "It is 5." },
+        { "(If this is about the data: reply with\n\nIt is 5.", "\n\nIt is 5." },
+        { "It is 5. (If this is about the data: no)\n\nAnd 6. (If this is about the data: x", "It is 5.\n\nAnd 6." },
+        { "It is 5 (if this is about the data).", "It is 5 (if this is about the data)." },
+        { "", "" },
+    };
+    (void)state;
+    for (size_t i = 0; i < countof(table); i++) {
+        struct model_answer a = { .msg = { .text = xstrdup(table[i][0]) } };
+        fence_forget(&a, &words);
+        assert_string_equal(a.msg.text, table[i][1]);
+        fence_forget(&a, NULL);
+        free(a.msg.text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -243,6 +264,7 @@ int main(void)
         cmocka_unit_test(a_stream_without_a_whole_program_is_never_enough),
         cmocka_unit_test(calls_and_results_become_blocks_and_messages),
         cmocka_unit_test(without_words_nothing_is_added),
+        cmocka_unit_test(the_reminder_said_after_us_is_no_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
