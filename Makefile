@@ -67,6 +67,7 @@ base_c   := -std=c17 $(DEFINES) $(WARN) $(HARDEN) -Iinclude -Isrc -MMD -MP
 san_c    := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer,$(FORTIFY)) $(if $(COV),--coverage)
 san_ld   := $(if $(SAN),-fsanitize=$(SAN)) $(if $(COV),--coverage)
 lib_c     := $(shell pkg-config --cflags $(PKGS) libpq 2>/dev/null)
+keeper_c  := -Isandbox -Isandbox/keeper $(shell pkg-config --cflags libseccomp 2>/dev/null)
 relro    := -pie -Wl,-z,relro,-z,now,-z,noexecstack
 override CFLAGS  += $(base_c)
 override LDFLAGS += $(relro)
@@ -77,22 +78,23 @@ Q         = $(if $(V),,@printf '  %-4s %s\n' $(1) $@;)
 
 # ---- sources: a folder says where a file belongs; nothing is listed twice -----------------------------------------------------
 lib_src   := $(filter-out src/cli/%,$(wildcard src/*/*.c src/*/*/*.c src/*/*/*/*.c))
+keeper_dirs := sandbox/keeper $(patsubst %/,%,$(wildcard sandbox/keeper/*/))
 # Tests see every folder's own headers.
-test_inc  := -Isandbox $(patsubst %/,-I%,$(sort $(dir $(lib_src))))
+test_inc  := -Isandbox $(addprefix -I,$(keeper_dirs)) $(patsubst %/,-I%,$(sort $(dir $(lib_src))))
 main_src  := src/main.c $(wildcard src/cli/*.c)
 base_src  := $(wildcard src/base/*.c)
-keeper_src := $(wildcard sandbox/box*.c)
+keeper_src := $(wildcard $(addsuffix /*.c,$(keeper_dirs)))
 # What needs libcrypto is the daemon's.
 keeper_base := $(filter-out $(addprefix src/base/,digest.c map.c secret_file.c),$(base_src))
 helper    := unpack picture
 unit_src  := $(wildcard tests/unit/test_*.c)
 fuzz_src  := $(wildcard tests/fuzz/fuzz_*.c)
 lib_obj   := $(lib_src:%.c=$O/%.o)
-keeper_lib_obj := $(patsubst %.c,$O/%.o,$(filter-out sandbox/box.c,$(keeper_src)))
+keeper_lib_obj := $(patsubst %.c,$O/%.o,$(filter-out sandbox/keeper/box.c,$(keeper_src)))
 unit      := $(unit_src:tests/unit/%.c=$O/unit/%)
 fuzz      := $(fuzz_src:tests/fuzz/%.c=build/fuzz/%)
 prompts   := $(shell find prompts -type f 2>/dev/null)
-kernel    := $(shell find sandbox/kernel -name '*.py' 2>/dev/null)
+kernel    := $(shell find sandbox/inside/kernel -name '*.py' 2>/dev/null)
 
 all: build/sandbook
 # Always: the link names the flavour that was asked for last. (Without FORCE a link that is new enough would hide that the
@@ -118,7 +120,7 @@ $O/box: $K/box/.laid
 $O/src/box/native_paths.o: $(wildcard sandbox/image/* sandbox/image/etc/* sandbox/image/patches/*)
 $O/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(call Q,CC)$(CC) $(CFLAGS) $(san_c) $(lib_c) $(if $(filter sandbox/%,$<),$(shell pkg-config --cflags libseccomp)) -c -o $@ $<
+	$(call Q,CC)$(CC) $(CFLAGS) $(san_c) $(lib_c) $(if $(filter sandbox/%,$<),$(keeper_c)) -c -o $@ $<
 
 # ---- the keeper, and what it mounts into every box at /opt/sandbook -----------------------------------------------------------
 $K/sandbook-box: $(keeper_src:%.c=$K/%.o) $(keeper_base:%.c=$K/%.o)
@@ -128,29 +130,30 @@ $K/sandbook-query: $K/src/query.o $(patsubst %.c,$K/%.o,$(wildcard src/tool/sql_
 	$(call Q,LD)$(CC) $(LDFLAGS) -o $@ $^ $(QUERY_LIBS)
 $K/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(call Q,CC)$(CC) $(CFLAGS) $(FORTIFY) $(lib_c) -c -o $@ $<
+	$(call Q,CC)$(CC) $(CFLAGS) $(FORTIFY) $(lib_c) $(if $(filter sandbox/%,$<),$(keeper_c)) -c -o $@ $<
 # Raw system calls only: they run against the image's C library, or none.
-free_c    := -std=c17 -D_GNU_SOURCE -O2 -g $(WARN) -ffreestanding -fno-stack-protector -fno-builtin -nostdlib -Iinclude
+free_c    := -std=c17 -D_GNU_SOURCE -O2 -g $(WARN) -ffreestanding -fno-stack-protector -fno-builtin -nostdlib -Iinclude -Isandbox
 # clang takes a static program as it is, and calls the option unused.
 no_pie    := $(if $(findstring clang,$(cc_name)),,-no-pie)
-$K/lock.so: sandbox/lock.c sandbox/arena.c $(wildcard sandbox/*.h) Makefile
+$K/inside/lock.so: sandbox/inside/lock.c sandbox/inside/arena.c $(wildcard sandbox/*.h sandbox/inside/*.h) Makefile
 	@mkdir -p $(@D)
 	$(call Q,CC)$(CC) $(free_c) -fPIC -shared -Wl,-z,relro,-z,now,-z,noexecstack -o $@ $(filter %.c,$^)
-$K/init: sandbox/init.c $(wildcard sandbox/*.h) Makefile
+$K/inside/init: sandbox/inside/init.c $(wildcard sandbox/*.h sandbox/inside/*.h) Makefile
 	@mkdir -p $(@D)
 	$(call Q,CC)$(CC) $(free_c) -static -fno-pie $(no_pie) -Wl,-z,noexecstack -o $@ $<
-# Linked for sandbox/closure, which lays them with their own loader: the image's C library is another one.
+# Linked for sandbox/inside/helper/closure, which lays them with their own loader: the image's C library is another one.
 helper_ld := -Wl,-rpath,/opt/sandbook/lib -Wl,--disable-new-dtags
-$K/helper/unpack: sandbox/unpack.c Makefile
+$K/inside/unpack: sandbox/inside/helper/unpack.c Makefile
 	@mkdir -p $(@D)
 	$(call Q,CC)$(CC) $(CFLAGS) $(FORTIFY) $(LDFLAGS) $(helper_ld) -o $@ $< $(shell pkg-config --cflags --libs libarchive libutf8proc)
-$K/helper/picture: sandbox/picture.c Makefile
+$K/inside/picture: sandbox/inside/helper/picture.c Makefile
 	@mkdir -p $(@D)
 	$(call Q,CC)$(CC) $(CFLAGS) $(FORTIFY) $(LDFLAGS) $(helper_ld) -o $@ $< $(shell pkg-config --cflags --libs libpng)
-$K/box/.laid: $(helper:%=$K/helper/%) $K/lock.so $K/init sandbox/zygote.py $(kernel) sandbox/closure Makefile
-	$(call Q,LAY)rm -rf $K/box.new && mkdir -p $K/box.new && sandbox/closure $K/box.new $(helper:%=$K/helper/%) && \
-	  cp $K/lock.so $K/init sandbox/zygote.py $K/box.new/ && mkdir $K/box.new/kernel && \
-	  cp $(kernel) $K/box.new/kernel/ && touch $K/box.new/.laid && rm -rf $K/box && mv $K/box.new $K/box
+$K/box/.laid: $(helper:%=$K/inside/%) $K/inside/lock.so $K/inside/init sandbox/inside/zygote.py $(kernel) sandbox/inside/helper/closure Makefile
+	$(call Q,LAY)rm -rf $K/box.new && mkdir -p $K/box.new && sandbox/inside/helper/closure $K/box.new $(helper:%=$K/inside/%) && \
+	  cp $K/inside/lock.so $K/inside/init sandbox/inside/zygote.py $K/box.new/ && \
+	  (cd sandbox/inside && cp --parents $(kernel:sandbox/inside/%=%) $(CURDIR)/$K/box.new/) && \
+	  touch $K/box.new/.laid && rm -rf $K/box && mv $K/box.new $K/box
 
 # ---- the image ---------------------------------------------------------------------------------------------------------------
 image:
@@ -187,7 +190,7 @@ $O/tests/unit/%.o: override CFLAGS += $(test_inc)
 # ---- gates -------------------------------------------------------------------------------------------------------------------
 fuzz_c    := -g -O2 -std=c17 $(DEFINES) -Iinclude -Isrc $(test_inc) -MMD -MP $(lib_c) \
              -fno-sanitize-recover=all
-fuzz_obj  := $(patsubst %.c,build/fuzz/obj/%.o,$(lib_src) $(filter-out sandbox/box.c,$(keeper_src)))
+fuzz_obj  := $(patsubst %.c,build/fuzz/obj/%.o,$(lib_src) $(filter-out sandbox/keeper/box.c,$(keeper_src)))
 build/fuzz/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call Q,FUZZ)clang $(fuzz_c) -fsanitize=fuzzer-no-link,address,undefined -c -o $@ $<
@@ -206,7 +209,7 @@ floors:
 lint: floors
 	@tests/lint
 fmt:
-	clang-format -i $(lib_src) $(main_src) src/query.c $(wildcard include/*.h src/*/*.h src/*/*/*.h src/*/*/*/*.h sandbox/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch])
+	clang-format -i $(lib_src) $(main_src) src/query.c $(wildcard include/*.h src/*/*.h src/*/*/*.h src/*/*/*/*.h sandbox/*.h sandbox/*/*.[ch] sandbox/*/*/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch])
 bench: all
 	@.ci/bootstrap bench
 	@tests/bench/run; a=$$?; tests/bench/agent; b=$$?; tests/bench/slack; c=$$?; tests/bench/matrix && exit $$((a | b | c))

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""The include rules of the architecture: floors, no sibling adapters, a vendor's header only in the file that owns it."""
+"""The include rules of the architecture: floors, no sibling adapters, programs that share nothing but their protocol, a vendor's header
+only in the file that owns it."""
 import re
 import sys
+from fnmatch import fnmatch
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -11,11 +13,11 @@ OWNERS = {
     "libpq-fe.h": ["src/tool/sql_postgres.c"],
     "openssl/*": ["src/base/digest.c", "src/chat/matrix/crypto/crypto_prim.c", "src/io/ws_handshake.c"],
     "cjson/cJSON.h": ["src/base/json*.c"],
-    "utf8proc.h": ["src/base/utf8.c", "sandbox/unpack.c"],
-    "seccomp.h": ["sandbox/box_seccomp*.c", "tests/*"],
-    "archive.h": ["sandbox/unpack.c"],
-    "archive_entry.h": ["sandbox/unpack.c"],
-    "png.h": ["sandbox/picture.c"],
+    "utf8proc.h": ["src/base/utf8.c", "sandbox/inside/helper/unpack.c"],
+    "seccomp.h": ["sandbox/keeper/walls/box_seccomp*.c", "tests/*"],
+    "archive.h": ["sandbox/inside/helper/unpack.c"],
+    "archive_entry.h": ["sandbox/inside/helper/unpack.c"],
+    "png.h": ["sandbox/inside/helper/picture.c"],
     "md4c.h": ["src/chat/markup*.c"],
     "olm/olm.h": ["src/chat/matrix/crypto/olm_*"],
     "wslay/wslay.h": ["src/io/ws*.c"],
@@ -24,7 +26,12 @@ OWNERS = {
 }
 ADAPTERS = {"src/chat", "src/model", "src/box", "src/store", "src/status", "src/tool"}
 CORE_MAY_NOT = {"include/http.h", "include/ws.h"}
-KEEPER_MAY = {"base.h", "err.h", "str.h", "log.h", "json.h"}
+# Programs of their own: what a file of that folder may include, whatever its floor. The daemon shares one header with them.
+SIDES = {
+    "sandbox/keeper": ["sandbox/keeper/*", "sandbox/box_*.h", "include/base.h", "include/err.h", "include/str.h", "include/log.h", "include/json.h"],
+    "sandbox/inside": ["sandbox/inside/*", "sandbox/box_*.h"],
+}
+SHARED = "sandbox/box_proto.h"
 
 
 def load_floors() -> dict[str, float]:
@@ -43,7 +50,7 @@ def floor_of(path: str, floors: dict[str, float]) -> float | None:
 
 
 def resolve(file: Path, name: str) -> str | None:
-    for folder in (file.parent, ROOT / "include", ROOT / "src", ROOT / "sandbox"):
+    for folder in (file.parent, ROOT / "include", ROOT / "src", ROOT / "sandbox", ROOT / "sandbox/keeper"):
         if (folder / name).is_file():
             return str((folder / name).resolve().relative_to(ROOT))
     return None
@@ -60,6 +67,15 @@ def is_sibling(folder: str, other: str) -> bool:
     return not f"{folder}/".startswith(f"{other}/") and not f"{other}/".startswith(f"{folder}/")
 
 
+def check_side(rel: str, target: str) -> str | None:
+    for side, allowed in SIDES.items():
+        if rel.startswith(f"{side}/") and not any(fnmatch(target, pattern) for pattern in allowed):
+            return f"{side} may not include {target}"
+    if not rel.startswith("sandbox/") and target.startswith("sandbox/") and target != SHARED:
+        return f"the daemon may not include {target}"
+    return None
+
+
 def check_include(file: Path, rel: str, name: str, own: float, floors: dict[str, float]) -> str | None:
     target = resolve(file, name)
     if target is None:
@@ -68,10 +84,9 @@ def check_include(file: Path, rel: str, name: str, own: float, floors: dict[str,
     if other is None:
         return f"{target} has no floor"
     folder, theirs = str(Path(rel).parent), str(Path(target).parent)
-    if rel.startswith("sandbox/"):
-        if theirs != "sandbox" and Path(target).name not in KEEPER_MAY:
-            return f"the keeper may not include {target}"
-    elif other > own:
+    if fault := check_side(rel, target):
+        return fault
+    if other > own:
         return f"floor {own:g} includes {target} of floor {other:g}"
     if is_sibling(folder, theirs):
         return f"adapter includes its sibling {target}"

@@ -1,4 +1,4 @@
-/* native.c - the sandbox that works: boxes made by a keeper process (sandbox/box.c).
+/* native.c - the sandbox that works: boxes made by a keeper process (sandbox/keeper/box.c).
  *
  * The keeper is a second program, because it needs what this one must not have (the right to make namespaces and cgroups)
  * and must not have what this one holds (secrets, the network). It is started with an empty environment, a socket at

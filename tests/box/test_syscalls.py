@@ -63,7 +63,7 @@ def number(text, source):
         named = re.findall(r"CLONE_(\w+)", re.search(r"#define CLONE_REFUSED(.*?)\n\n", source, re.S)[1])
         return sum(flags[n] for n in named)
     if text == "BOX_SYSCALL_LAST":
-        header = (ROOT / "sandbox/box_seccomp.h").read_text()
+        header = (ROOT / "sandbox/keeper/walls/box_seccomp.h").read_text()
         return int(re.search(r"BOX_SYSCALL_LAST = (\d+)", header)[1])
     value = 0xFFFFFFFF
     for part in text.split("&"):
@@ -77,7 +77,7 @@ class Policy:
     """The tables of box_seccomp.c, read as text."""
 
     def __init__(self):
-        source = (ROOT / "sandbox/box_seccomp.c").read_text()
+        source = (ROOT / "sandbox/keeper/walls/box_seccomp.c").read_text()
         self.last = number("BOX_SYSCALL_LAST", source)
         self.names = {}
 

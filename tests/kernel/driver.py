@@ -20,7 +20,7 @@ import unittest
 import warnings
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SANDBOX = os.environ.get("SANDBOOK_SANDBOX", os.path.join(HERE, "..", "..", "sandbox"))
+SANDBOX = os.environ.get("SANDBOOK_SANDBOX", os.path.join(HERE, "..", "..", "sandbox", "inside"))
 HEAD = struct.Struct("=IBBHIII")
 MAGIC, VERSION, MORE = 0x314B4253, 1, 1
 CELL, CALL, CLAIM, HELLO = 2, 3, 35, 96

@@ -16,7 +16,7 @@ from pathlib import Path
 import pandas as pd
 from test_profile_tools import DATA, ProfileTest, intake_module, readable
 
-SOURCE = Path(__file__).resolve().parents[2] / "sandbox/unpack.c"
+SOURCE = Path(__file__).resolve().parents[2] / "sandbox/inside/helper/unpack.c"
 
 
 def setUpModule():

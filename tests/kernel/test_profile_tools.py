@@ -9,7 +9,7 @@ import warnings
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, os.environ.get("SANDBOOK_SANDBOX", str(HERE.parent.parent / "sandbox")))
+sys.path.insert(0, os.environ.get("SANDBOOK_SANDBOX", str(HERE.parent.parent / "sandbox/inside")))
 
 import pandas as pd  # noqa: E402
 from kernel import intake as intake_module  # noqa: E402, F401 - for test_intake

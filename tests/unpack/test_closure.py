@@ -10,7 +10,7 @@ from pathlib import Path
 
 from archives import zipped
 
-SANDBOX = Path(__file__).resolve().parent / "../../sandbox"
+HELPERS = Path(__file__).resolve().parent / "../../sandbox/inside/helper"
 FLAGS = ["-Wl,-rpath,/opt/sandbook/lib", "-Wl,--disable-new-dtags"]
 
 
@@ -23,7 +23,7 @@ class Closure(unittest.TestCase):
     def build(self, *flags: str) -> Path:
         """The unpack helper, as the Makefile links it."""
         program = self.folder / "unpack"
-        source = [str(SANDBOX / "unpack.c"), "-larchive"]
+        source = [str(HELPERS / "unpack.c"), "-larchive"]
         subprocess.run(
             [os.environ.get("CC", "cc"), "-std=c17", "-D_GNU_SOURCE", "-o", program, *source, *flags], check=True
         )
@@ -32,7 +32,7 @@ class Closure(unittest.TestCase):
     def lay(self, *programs: Path) -> subprocess.CompletedProcess:
         out = self.root / "opt/sandbook"
         return subprocess.run(
-            [sys.executable, SANDBOX / "closure", out, *programs], capture_output=True, text=True, check=False
+            [sys.executable, HELPERS / "closure", out, *programs], capture_output=True, text=True, check=False
         )
 
     def test_it_runs_where_there_is_nothing_else(self):
@@ -60,7 +60,7 @@ class Closure(unittest.TestCase):
         self.assertIn("link it with", laid.stderr)
 
     def test_what_is_no_program_is_refused(self):
-        for path in (self.folder / "missing", SANDBOX / "closure"):
+        for path in (self.folder / "missing", HELPERS / "closure"):
             with self.subTest(path):
                 laid = self.lay(path)
                 self.assertNotEqual(laid.returncode, 0)

@@ -17,7 +17,7 @@ from pathlib import Path
 from archives import rar, special, tarred, zipped, zipped_raw
 
 HERE = Path(__file__).resolve().parent
-SOURCE = HERE / "../../sandbox/unpack.c"
+SOURCE = HERE / "../../sandbox/inside/helper/unpack.c"
 FLAVOURS = {
     "plain": ["-O2"],
     "sanitized": ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"],

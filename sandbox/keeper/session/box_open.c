@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include "box_data.h"
-#include "box_fd.h"
 #include "box_session.h"
 #include "box_zygote.h"
+#include "files/box_data.h"
 #include "log.h"
+#include "wire/box_fd.h"
 
 enum { BUILD_MS = 10000 };
 

@@ -14,10 +14,10 @@
  * gone, and moving it to be quick (box_primer.h). No request begins before. */
 #ifndef BOX_SESSION_H
 #define BOX_SESSION_H
-#include "box_collect.h"
-#include "box_group.h"
 #include "box_keeper.h"
+#include "files/box_collect.h"
 #include "json.h"
+#include "limits/box_group.h"
 
 enum box_state {
     BOX_ST_BUILD,

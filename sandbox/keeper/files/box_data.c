@@ -16,9 +16,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include "box_collect.h"
-#include "box_fd.h"
-#include "box_mount_api.h"
 #include "box_zygote.h"
+#include "walls/box_mount_api.h"
+#include "wire/box_fd.h"
 
 enum { DATA_INODES = 8192, NR_OPENAT2 = 437 };
 

@@ -12,7 +12,7 @@
  * instead: the same to whoever looks, but for the time and the memory. What does not fit is named. */
 #ifndef BOX_DATA_H
 #define BOX_DATA_H
-#include "box_ns.h"
+#include "walls/box_ns.h"
 
 struct box_data_how {
     const struct box_base *base;

@@ -1,6 +1,6 @@
 /* box_pool.c - see box_pool.h. */
 #include "box_pool.h"
-#include "box_limit.h"
+#include "limits/box_limit.h"
 #include "log.h"
 
 enum {

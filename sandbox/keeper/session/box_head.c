@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include "box_copy.h"
-#include "box_limit.h"
 #include "box_session.h"
+#include "limits/box_limit.h"
 #include "log.h"
 
 enum {

@@ -22,9 +22,9 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include "box_fd.h"
 #include "box_seccomp.h"
 #include "box_zygote.h"
+#include "wire/box_fd.h"
 
 enum {
     ALL_NAMESPACES = CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_NEWPID,

@@ -7,16 +7,16 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include "box_check.h"
-#include "box_copy.h"
-#include "box_data.h"
-#include "box_fd.h"
 #include "box_machine.h"
 #include "box_pool.h"
-#include "box_seccomp.h"
-#include "box_session.h"
 #include "box_zygote.h"
+#include "files/box_data.h"
 #include "json.h"
 #include "log.h"
+#include "session/box_copy.h"
+#include "session/box_session.h"
+#include "walls/box_seccomp.h"
+#include "wire/box_fd.h"
 
 enum { DAEMON_FRAMES_A_ROUND = 64, CHANNEL_FD = 3, LOOK_MS = 3600 * 1000 };
 

@@ -7,8 +7,8 @@
  * Only a head that was on its way is asked for again. While none is ready, whoever wants a head waits. */
 #ifndef BOX_ZYGOTES_H
 #define BOX_ZYGOTES_H
-#include "box_frame.h"
-#include "box_loop.h"
+#include "wire/box_frame.h"
+#include "wire/box_loop.h"
 
 struct box_keeper;
 struct box_session;

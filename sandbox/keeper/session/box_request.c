@@ -11,11 +11,11 @@
 #include "box_check.h"
 #include "box_checkpoint.h"
 #include "box_copy.h"
-#include "box_fd.h"
-#include "box_limit.h"
 #include "box_session.h"
-#include "box_watch.h"
+#include "limits/box_limit.h"
+#include "limits/box_watch.h"
 #include "log.h"
+#include "wire/box_fd.h"
 
 enum {
     TIMEOUT_MS = 60000, /* where the daemon names none */

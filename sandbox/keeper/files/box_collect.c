@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
-#include "box_fd.h"
 #include "box_proto.h"
 #include "str.h"
+#include "wire/box_fd.h"
 
 enum {
     NR_OPENAT2 = 437,

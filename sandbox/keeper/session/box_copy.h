@@ -10,8 +10,8 @@
  * after which the interpreter was a new one (base), need no copy: the zygote has it. */
 #ifndef BOX_COPY_H
 #define BOX_COPY_H
-#include "box_loop.h"
 #include "box_session.h"
+#include "wire/box_loop.h"
 
 struct box_copy {
     struct box_copy *next; /* the one made before it */

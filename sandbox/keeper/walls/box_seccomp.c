@@ -19,7 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include "box_fd.h"
+#include "wire/box_fd.h"
 
 /* ---- what is allowed with any arguments; names that an architecture lacks are skipped ---- */
 static const char *const allowed[] = {

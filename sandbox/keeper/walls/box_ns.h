@@ -6,8 +6,8 @@
 #ifndef BOX_NS_H
 #define BOX_NS_H
 #include <sys/types.h>
-#include "box_frame.h"
 #include "box_mount.h"
+#include "wire/box_frame.h"
 
 enum { BOX_UID_RANGE = 65536 };
 

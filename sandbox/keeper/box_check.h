@@ -2,7 +2,7 @@
  * what came of it. One check at a time. */
 #ifndef BOX_CHECK_H
 #define BOX_CHECK_H
-#include "box_session.h"
+#include "session/box_session.h"
 
 /* The quick ones, which end nothing, for the keeper itself: at its start, before anybody is served, and every hour. An attempt
  * that got through is in k->escape; what only took too long, or could not be tried, is not one. */

@@ -8,13 +8,13 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include "box_keeper.h"
-#include "box_limit.h"
 #include "box_pool.h"
-#include "box_session.h"
-#include "box_watch.h"
 #include "box_zygote.h"
 #include "json.h"
+#include "limits/box_limit.h"
+#include "limits/box_watch.h"
 #include "log.h"
+#include "session/box_session.h"
 
 enum {
     LOOK_AGAIN_MS = 200, /* reading what a zygote shares takes some milliseconds */

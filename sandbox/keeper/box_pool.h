@@ -5,7 +5,7 @@
  * made while nobody waits for anything: never between a request and its answer. */
 #ifndef BOX_POOL_H
 #define BOX_POOL_H
-#include "box_session.h"
+#include "session/box_session.h"
 
 /* BOX_POOL: from now on so many, on these terms; what waits on others goes. */
 void box_pool_set(struct box_keeper *k, const struct json *wish);

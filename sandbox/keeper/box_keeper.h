@@ -4,11 +4,11 @@
  * waits for the daemon: past KEEPER_QUEUE_HIGH nothing more is read from any box until the daemon has taken it. */
 #ifndef BOX_KEEPER_H
 #define BOX_KEEPER_H
-#include "box_cgroup.h"
-#include "box_loop.h"
-#include "box_ns.h"
-#include "box_roll.h"
 #include "box_zygotes.h"
+#include "limits/box_cgroup.h"
+#include "session/box_roll.h"
+#include "walls/box_ns.h"
+#include "wire/box_loop.h"
 
 enum {
     KEEPER_QUEUE_HIGH = 1 << 20,

@@ -7,7 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include "box_limit.h"
+#include "limits/box_limit.h"
 #include "log.h"
 
 enum {

@@ -5,10 +5,10 @@
 #include <sys/epoll.h>
 #include <sys/wait.h>
 #include "box_copy.h"
-#include "box_fd.h"
-#include "box_limit.h"
 #include "box_session.h"
 #include "box_zygote.h"
+#include "limits/box_limit.h"
+#include "wire/box_fd.h"
 
 enum {
     SWEEP_MS = 10000,
