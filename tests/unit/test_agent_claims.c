@@ -459,6 +459,21 @@ static void the_measure_of_a_column_that_nobody_asked_for_is_sent_back(void **st
     assert_ended(&s, AGENT_ANSWERED, 1, 3);
     assert_string_equal(s.seen.answer, "There is no salary here.");
     scene_close(&s);
+    play_with_file(&s, "what is the mean salary?",
+                   CALL("df['fare'].mean()") SAY("The mean salary is 32.2.") SAY("The mean salary is 32.2."),
+                   PRINTS("32.2"));
+    assert_ended(&s, AGENT_ANSWERED, 1, 3);
+    assert_string_equal(
+        s.seen.answer, "The mean salary is 32.2.\n\n*(Computed from `fare`; no column is called what the question asks "
+                       "for. Please check before use.)*");
+    scene_close(&s);
+    play_with_file(&s, "what is the mean salary?",
+                   CALL("df['fare'].mean()") SAY("The mean salary is 32.2.")
+                       SAY("The mean salary is 32.2, taking `fare` for it."),
+                   PRINTS("32.2"));
+    assert_ended(&s, AGENT_ANSWERED, 1, 3);
+    assert_string_equal(s.seen.answer, "The mean salary is 32.2, taking `fare` for it.");
+    scene_close(&s);
     play_with_file(&s, "what is the mean fare?", CALL("df['fare'].mean()") SAY("The mean fare is 32.2."),
                    PRINTS("32.2"));
     assert_ended(&s, AGENT_ANSWERED, 1, 2);

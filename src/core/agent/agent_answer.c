@@ -221,6 +221,25 @@ static char *newest_output(const struct agent *a, const struct agent_doubts *d)
                                                                                                   : NULL;
 }
 
+/* The first that holds: one mark is read, three are not. */
+static void mark_doubts(struct agent *a, char **text, const struct agent_doubts *d)
+{
+    autofree char *facts = claims_join(&d->facts);
+    const struct {
+        enum word word;
+        const char *what;
+    } marks[] = { { WORD_UNSUPPORTED, d->facts.n ? facts : NULL },
+                  { WORD_NO_COUNT, d->part },
+                  { WORD_EXTREME, d->extreme },
+                  { WORD_OTHER, d->other } };
+    for (size_t i = 0; i < countof(marks) && !a->unsupported; i++) {
+        if (!marks[i].what)
+            continue;
+        a->unsupported = xstrdup(marks[i].what);
+        add_line(text, words(marks[i].word, a->in.language, a->unsupported, NULL));
+    }
+}
+
 static void mark(struct agent *a, char **text, const struct agent_doubts *d)
 {
     autofree char *output = newest_output(a, d);
@@ -237,10 +256,7 @@ static void mark(struct agent *a, char **text, const struct agent_doubts *d)
         add_line(text, words(WORD_FALLBACK, a->in.language, a->in.section->section, a->failed_model));
     if (a->lost_context)
         add_line(text, words(WORD_CONTEXT_LOST, a->in.language, NULL, NULL));
-    if (d->facts.n == 0 && !d->part)
-        return;
-    a->unsupported = d->facts.n ? claims_join(&d->facts) : xstrdup(d->part);
-    add_line(text, words(d->facts.n ? WORD_UNSUPPORTED : WORD_NO_COUNT, a->in.language, a->unsupported, NULL));
+    mark_doubts(a, text, d);
 }
 
 /* History keeps what people were shown: a link that leads nowhere would only be learned from. */

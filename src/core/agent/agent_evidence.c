@@ -241,19 +241,22 @@ static bool is_used(const struct agent *a, const char *column)
     return false;
 }
 
-/* Of this turn's programs, all of them: what an earlier one loaded under other names is not known. */
-static char *used_columns_of_other(const struct agent *a)
+/* Of this turn's programs, all of them: what an earlier one loaded under other names is not known. NULL, too, when the answer gives no
+ * number, or says what it takes for the thing that was asked for. */
+static char *used_columns_of_other(const struct agent *a, const char *answer)
 {
     enum { USED_MAX = 8, NAME_BYTES = 40 }; /* longer ones are texts of the file */
     const char *used[USED_MAX] = { NULL };
     size_t n = 0;
     AUTO(str_clear) struct str list = STR_INIT(OUTPUTS_MAX);
+    if (!strpbrk(answer, "0123456789"))
+        return NULL;
     for (const struct json *p = json_first(a->in.files); p; p = json_next(p))
         for (const struct json *c = json_first(json_get(p, "columns")); c; c = json_next(c)) {
             const char *name = json_str_or(c, "name", "");
             if (!*name || !is_used(a, name))
                 continue;
-            if (n == USED_MAX || strlen(name) > NAME_BYTES || strpbrk(name, "`\n"))
+            if (n == USED_MAX || strstr(answer, name) || strlen(name) > NAME_BYTES || strpbrk(name, "`\n"))
                 return NULL;
             used[n++] = name;
             str_printf(&list, "%s`%s`", n > 1 ? ", " : "", name);
@@ -278,6 +281,6 @@ void agent_doubt(struct agent *a, const char *text, struct agent_doubts *out)
     claims_files(&out->files, text, exists, a);
     out->chart = claims_chart(text) && !has_chart(a);
     out->extreme = extreme_in_outputs(a, text);
-    out->other = used_columns_of_other(a);
+    out->other = used_columns_of_other(a, text);
     out->miscounted = claims_miscounted(a->in.request ? a->in.request : "", text, &out->part);
 }
