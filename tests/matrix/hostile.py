@@ -92,6 +92,11 @@ class Fake:
             if not self.came.wait_for(wanted, seconds):
                 raise AssertionError(f"it never came; asked: {[(m, p[:80]) for m, p, _, _ in self.requests[-20:]]}")
 
+    def until_more(self, count: Callable[[], int], wanted: int, seconds: float = 90) -> None:
+        """However long it takes, as long as there is more of it every so many seconds."""
+        while (n := count()) < wanted:
+            self.until(lambda n=n: count() > n, seconds)
+
     # ---- what is said in the room ----
 
     def message(self, content: object, **more: object) -> dict:

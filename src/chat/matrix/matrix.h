@@ -48,6 +48,8 @@ struct room {
     loop_timer timer;
     struct chat *chat;
     bool joining, busy, blocked; /* busy: the inbox works on one of its events; blocked: one of them must wait */
+    bool in_line;                /* an earlier job of the outbox is for it */
+    uint64_t said;               /* when the outbox last said something there, by its own clock */
 };
 
 struct login {

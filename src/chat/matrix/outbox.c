@@ -1,4 +1,4 @@
-/* outbox.c - jobs, and whose turn it is: one at a time in each room, in order. */
+/* outbox.c - jobs, and whose turn it is: one at a time in each room, in order, and the rooms by turns. */
 #include <string.h>
 #include "log.h"
 #include "outbox.h"
@@ -44,14 +44,6 @@ void outbox_job_again(struct job *job, const struct err *e)
 
 /* ---- the pump ---- */
 
-static bool is_first_of_room(const struct outbox *o, const struct job *job)
-{
-    for (const struct job *x = o->jobs; x != job; x = x->next)
-        if (x->room == job->room)
-            return false;
-    return true;
-}
-
 static void refuse_all(struct outbox *o)
 {
     struct err e = { 0 };
@@ -76,33 +68,55 @@ static const char *cannot_send(const struct job *job)
                : NULL;
 }
 
-/* One thing: true when something happened that may have changed the list. */
+/* Nothing of it is left to be sent, or nothing can be. */
+static bool is_over(struct job *job)
+{
+    struct err e = { 0 };
+    const char *problem = job->at < job->n ? cannot_send(job) : NULL;
+    if (job->at < job->n && !problem)
+        return false;
+    if (problem)
+        (void)err_set(&e, ERR_REFUSED, "%s", problem);
+    outbox_job_over(job, problem ? &e : NULL);
+    return true;
+}
+
+/* The first of its room in the line, which is gone along from its beginning. */
+static bool is_first_of_room(const struct job *job)
+{
+    const bool first = !job->room->in_line;
+    job->room->in_line = true;
+    return first;
+}
+
+/* One thing: true when something happened that may have changed the list. A room where much is to be said holds up no other: of those that
+ * may go on, the one goes that was silent for longest. */
 static bool pump_one(struct outbox *o, int64_t now, int64_t *wait_ms)
 {
+    struct job *next = NULL;
+    int64_t wait = 0;
+    for (struct room *r = o->c->rooms; r; r = r->next)
+        r->in_line = false;
     for (struct job *job = o->jobs; job; job = job->next) {
-        int64_t wait = 0;
-        if (job->busy || !is_first_of_room(o, job))
+        if (!is_first_of_room(job) || job->busy)
             continue;
-        if (job->at >= job->n) {
-            outbox_job_over(job, NULL);
+        if (is_over(job))
             return true;
-        }
-        const char *problem = cannot_send(job);
-        if (problem) {
-            struct err e = { 0 };
-            (void)err_set(&e, ERR_REFUSED, "%s", problem);
-            outbox_job_over(job, &e);
-            return true;
-        }
-        if (job->not_before_ms > now)
-            wait = job->not_before_ms - now;
-        else if (outbox_open(o, &wait)) {
-            outbox_step(job);
-            return true;
-        }
-        if (wait > 0 && wait < *wait_ms)
-            *wait_ms = wait;
+        wait = job->not_before_ms - now;
+        if (wait > 0)
+            *wait_ms = wait < *wait_ms ? wait : *wait_ms;
+        else if (!next || job->room->said < next->room->said)
+            next = job;
     }
+    if (!next)
+        return false;
+    if (outbox_open(o, &wait)) {
+        next->room->said = ++o->said;
+        outbox_step(next);
+        return true;
+    }
+    if (wait > 0 && wait < *wait_ms)
+        *wait_ms = wait;
     return false;
 }
 

@@ -56,6 +56,7 @@ struct outbox {
     struct job *jobs;
     struct status *statuses;
     int in_flight;
+    uint64_t said;                /* messages in all rooms together, of this life: a clock */
     int64_t until_ms, limited_ms; /* nothing before; the last time that the server complained */
     int64_t pace_ms;              /* from one message to the next; 0: as fast as they come */
     loop_timer timer;
