@@ -1,4 +1,5 @@
 """The daemon under test as a Matrix bot."""
+import itertools
 import json
 import os
 import shutil
@@ -73,11 +74,11 @@ class Bot:
             self.log.append("(ended)")
             self.came.notify_all()
 
-    def logged(self, word: str, since: int | None = None, seconds: float = 90) -> str:
-        """The first line with that word in this life, waiting for it."""
+    def logged(self, word: str, since: int | None = None, seconds: float = 90, times: int = 1) -> str:
+        """The first line with that word in this life, or the one with which there are so many, waiting for it."""
         since = self.life if since is None else since
         def found() -> str | None:
-            return next((line for line in self.log[since:] if word in line), None)
+            return next(itertools.islice((line for line in self.log[since:] if word in line), times - 1, None), None)
         with self.came:
             if not self.came.wait_for(lambda: found() or "(ended)" in self.log[since:], seconds) or not found():
                 raise AssertionError(f"{word} was not logged:\n" + "\n".join(self.log[-40:]))

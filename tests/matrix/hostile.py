@@ -31,9 +31,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def reply(self, status: int, body: object, **headers: str) -> None:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(data)))
-        for name, value in ({"Content-Type": "application/json"} | headers).items():
+        self.send_response_only(status)
+        usual = {"Date": self.date_time_string(), "Content-Length": str(len(data)), "Content-Type": "application/json"}
+        for name, value in (usual | headers).items():
             self.send_header(name.replace("_", "-"), value)
         self.end_headers()
         self.wfile.write(data)

@@ -103,6 +103,26 @@ class Broken(Case):
         self.said("hello")
         self.assertLess(before, 30)
 
+    @longer
+    def test_s18_an_answer_that_a_minute_does_not_bring_is_asked_for_again(self) -> None:
+        again = threading.Event()
+
+        def silent(handler: Handler, body: bytes) -> None:
+            self.fake.keep(handler.path, body)
+            again.wait(120)
+            handler.hang_up()
+        self.fake.first(1, "PUT", "/send/", silent)
+        bot = self.bot({"text": "only once"}, {"text": "here"}, progress="typing")
+        self.fake.ask("one?")
+        bot.logged("matrix_send_waits", seconds=150)
+        before = self.fake.count("/sync")
+        self.fake.until(lambda: self.fake.count("/send/") == 2)
+        again.set()
+        self.fake.ask("still there?")
+        self.said("here")
+        self.assertGreater(before, 20)  # the rest went on meanwhile
+        self.assertEqual(sum("only once" in t for t in self.fake.texts()), 1)
+
     def test_without_its_own_id_it_does_not_start(self) -> None:
         self.fake.on("GET", "/whoami", lambda h, b: h.reply(200, {"user_id": USER}))
         bot = self.bot({"text": "hello"}, joined=False, wait="matrix_down")

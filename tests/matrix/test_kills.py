@@ -1,19 +1,19 @@
 """Killed with SIGKILL at each point where it would hurt, in an encrypted room: every question is answered once, no index of a key is used
 twice, all of it can be read.
 
-`make check` kills at one point of each kind; with SANDBOOK_MATRIX_FULL=1 each point has twenty questions of its own, and commits are gone
-through one by one."""
+`make check` kills at one point of each kind; with SANDBOOK_MATRIX_FULL=1, as .ci/run sets it, each point has twenty questions of its own."""
 import os
 import random
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 from collections.abc import Callable
 from pathlib import Path
 
-from bot import Bot, call
-from encrypted import API, FULL, Encrypted, index_of
+from bot import Bot, call, longer
+from encrypted import API, Encrypted, index_of
 from jspeer import JsPerson
 from linepeer import Peer
 from proxy import Call, Proxy
@@ -25,6 +25,14 @@ FILES = call("""import numpy as np
 from PIL import Image
 open('copy.csv', 'w').write(open('sales.csv').read() * 2)
 Image.fromarray(np.full((700, 900, 3), 90, np.uint8))""")
+
+
+COMMITS = 20  # a turn has fewer
+ONCE = ("after_sync_recv after_key_recv after_encrypt after_put_before_ack key_not_sent key_sent_before_ack after_otk_gen after_otk_upload "
+        "refresh_before after_refresh_recv").split()
+DEVICES = "query_before query_after claim_before claim_after".split()  # each death wants a new device of his
+UPLOADS = [f"mid_upload_{n}{after}" for n in (1, 2, 3) for after in ("", "_after")]
+DOWNLOADS = ["mid_download", "mid_download_after"]
 
 
 class Victim:
@@ -73,6 +81,7 @@ class Kills(Encrypted):
     extra = "refreshable_access_token_lifetime: 5s\nrefresh_token_lifetime: 24h\n"
     killer: Path
     dan: JsPerson
+    checked: set[str]  # what assert_once() has seen
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -94,6 +103,7 @@ class Kills(Encrypted):
         self.dan = self.js("dan", identity=False)  # whose new devices get keys although nobody signs them
         room = self.room(ann, victim.bot, self.dan, encryption={"rotation_period_msgs": 3})
         self.ask(ann, victim.bot, room, "hello")
+        self.checked = {e["event_id"] for e in self.history(ann, room)}
         victim.bot.stop()
         victim.bot.answers(*(list(answers) or [{"text": "an answer"}]) * 100)
         victim.starts()
@@ -155,33 +165,71 @@ class Kills(Encrypted):
             "query_before": device("query", False), "query_after": device("query", True),
             "claim_before": device("claim", False), "claim_after": device("claim", True),
             "refresh_before": lambda: victim.on("POST .*/refresh$", False), "after_refresh_recv": lambda: victim.on("POST .*/refresh$", True),
-        } | {f"mid_upload_{n}{'_after' * after}": up(n, after) for n in (1, 2, 3) for after in (False, True)} | {
             "mid_download": lambda: victim.on("GET .*/media/download/", False), "mid_download_after": lambda: victim.on("GET .*/media/download/", True),
-        } | {f"{when}_commit_{n}": (lambda w=when, k=n: victim.commit(w, k)) for when in ("before", "after") for n in range(1, 21)}
+        } | {name: up(int(name.split("_")[2]), name.endswith("_after")) for name in UPLOADS} | {
+            f"{when}_commit_{n}": (lambda w=when, k=n: victim.commit(w, k)) for when in ("before", "after") for n in range(1, COMMITS + 1)}
 
-    def goes_through(self, victim: Victim, ann: JsPerson, room: str, plan: list[str], prompts: int = 20, files: bool = False) -> None:
-        """Each question of a plan's point: armed, asked, dead, up again. Points behind its end have nothing armed."""
+    def dies(self, victim: Victim, ann: JsPerson, room: str, point: str) -> None:
+        """Somebody does something in the room now and then: what a point waits for may come with the next /sync only."""
+        for _ in range(40):
+            try:
+                return victim.dies(3)
+            except subprocess.TimeoutExpired:
+                ann.do("send", room=room, type="org.example.nudge", content={})
+        raise AssertionError(f"it never came to {point}:\n" + "\n".join(victim.bot.log[-30:]))
+
+    def goes_through(self, victim: Victim, ann: JsPerson, room: str, plan: list[str], prompts: int = 20) -> None:
+        """Twenty questions, and with every few of them it dies at the plan's next point; nobody waits for an answer before the last is asked."""
         points, asked = self.points(victim, ann, room), []
-        for n in range(prompts):
-            if n < len(plan):
-                points[plan[n]]()
-            if files:
-                asked.append(ann.send_file(room, self.csv(n), "sales.csv", caption=f"question {n}", more={"m.mentions": {"user_ids": [victim.bot.user]}}))
-            else:
-                asked.append(ann.say(room, f"question {n}", victim.bot.user))
-            if n < len(plan):
-                try:
-                    victim.dies()
-                except subprocess.TimeoutExpired as e:
-                    raise AssertionError(f"it never came to {plan[n]}:\n" + "\n".join(victim.bot.log[-30:])) from e
-                victim.starts()
-            if files:  # one after the other: a turn that runs when it dies is told to be cut off, and has none
-                self.assert_files(victim, ann, n, asked[-1])
-        for n, question in enumerate(asked):
+        self.begin(ann)
+        for n, point in enumerate(plan):
+            points[point]()
+            asked += [ann.say(room, f"question {i}", victim.bot.user) for i in range(n * prompts // len(plan), (n + 1) * prompts // len(plan))]
+            self.dies(victim, ann, room, point)
+            victim.starts()
+        for question in asked:
             self.answer(ann, victim.bot, question)
-            if files:  # nothing came again later
-                self.assert_files(victim, ann, n, question)
         self.assert_once(victim, ann, room, asked)
+
+    def goes_through_files(self, victim: Victim, ann: JsPerson, room: str, plan: list[str], prompts: int = 20) -> None:
+        """The same with a file in each question and two in each answer. A turn that runs at a death is told to be cut off, and makes none: so
+        nothing goes up before all have run that were asked with it, and what comes down is each death's only one."""
+        points, asked = self.points(victim, ann, room), []
+        self.begin(ann)
+        for n, point in enumerate(plan):
+            its = list(range(n * prompts // len(plan), (n + 1) * prompts // len(plan)))
+            points[point]()
+            if point in DOWNLOADS:
+                asked.append(self.ask_with_file(victim, ann, room, its[0]))
+                self.dies(victim, ann, room, point)
+                victim.starts()
+                self.assert_files(victim, ann, its[0], asked[-1])
+                asked += self.ask_in_turn(victim, ann, room, its[1:])
+            else:
+                held = threading.Event()
+                rule = victim.proxy.on("POST .*/media/v3/upload$", lambda call, held=held: held.wait(150))
+                asked += self.ask_in_turn(victim, ann, room, its)
+                victim.bot.command("status")  # the last answer is kept before anything else is done
+                rule.off()
+                held.set()
+                self.dies(victim, ann, room, point)
+                victim.starts()
+            for i in its:
+                self.assert_files(victim, ann, i, asked[i])
+        for i, question in enumerate(asked):  # nothing came again later
+            self.assert_files(victim, ann, i, question)
+        self.assert_once(victim, ann, room, asked)
+
+    def ask_in_turn(self, victim: Victim, ann: JsPerson, room: str, its: list[int]) -> list[str]:
+        """Since the recording has an order, a turn begins when the one before is over; its answer may still wait."""
+        asked, since = [], len(victim.bot.log)
+        for i in its:
+            asked.append(self.ask_with_file(victim, ann, room, i))
+            victim.bot.logged("event=turn_done", since, times=len(asked))
+        return asked
+
+    def ask_with_file(self, victim: Victim, ann: JsPerson, room: str, n: int) -> str:
+        return ann.send_file(room, self.csv(n), "sales.csv", caption=f"question {n}", more={"m.mentions": {"user_ids": [victim.bot.user]}})
 
     def csv(self, n: int) -> bytes:
         return (CSV + f"south,{n}\n").encode()
@@ -200,20 +248,41 @@ class Kills(Encrypted):
                 self.assertEqual((data[:4], ann.download({"file": content["info"]["thumbnail_file"]})[:4]), (b"\x89PNG", b"\x89PNG"))
             self.assertEqual(sum(map(wanted, ann.events)), 1, kind)
 
-    def assert_once(self, victim: Victim, ann: JsPerson, room: str, asked: list[str], parts: int = 1) -> None:
+    def begin(self, ann: JsPerson) -> None:
+        """What was said before is forgotten by her client; what the server has is remembered up to here."""
+        ann.account.sync(0)
+        del ann.events[:]
+
+    def history(self, ann: JsPerson, room: str) -> list[dict]:
+        """What the server has, from the first time on that it was asked."""
+        events = ann.account.events.setdefault(room, [])
+        before = -1
+        while before < len(events):
+            before = len(events)
+            ann.account.sync(0)
+        return events
+
+    def assert_once(self, victim: Victim, ann: JsPerson, room: str, asked: list[str]) -> None:
+        """Each of these has one answer, none before them has another by now, no index was ever used twice, and she can read it all."""
         bot = victim.bot
-        history = [e for e in ann.account.history(room) if e["sender"] == bot.user and e["type"] == "m.room.encrypted"]
-        seen = {}
-        for event in history:
-            seen[event["event_id"]] = ann.until(lambda e, i=event["event_id"]: e.get("event") == i and not e["failed"])
+        history = [e for e in self.history(ann, room) if e["sender"] == bot.user and e["type"] == "m.room.encrypted"]
+        new = {e["event_id"] for e in history} - self.checked
+        seen: dict[str, dict] = {}
+
+        def all_read(event: dict) -> bool:
+            if event.get("event") in new and not event["failed"]:
+                seen[event["event"]] = event
+            return len(seen) == len(new)
+        ann.until(all_read)
         answers = [e["content"]["org.sandbook.re"] for e in seen.values() if e["content"].get("msgtype") == "m.text" and "m.new_content" not in e["content"]]
-        self.assertEqual({q: answers.count(q) for q in asked}, dict.fromkeys(asked, parts))
+        self.assertEqual({q: answers.count(q) for q in {*asked, *answers}}, dict.fromkeys(asked, 1))
         used = [index_of(e["content"]) for e in history]
         self.assertEqual(len(used), len(set(used)), "an index of a key was used twice")
         self.assertEqual({e["shield"] for e in seen.values()}, {0})
         self.assert_all_readable(ann)
-        refused = [c.status for c in victim.proxy.seen("POST .*/keys/upload") if c.status >= 400]
+        refused = [c.status for c in victim.proxy.seen("POST .*/keys/upload") if c.status == 400]  # a token may end at any time
         self.assertFalse(refused, "a one-time key was offered under an id that another one has")
+        self.checked |= new
 
     def test_E04_S03_killed_at_a_point_of_each_kind_twenty_questions_have_twenty_answers(self) -> None:
         victim, ann, room = self.victim()
@@ -223,43 +292,49 @@ class Kills(Encrypted):
 
     def test_S03_killed_while_files_come_and_go_none_is_lost_and_none_is_there_twice(self) -> None:
         victim, ann, room = self.victim(FILES, {"text": "made `copy.csv`"})
-        points = [n for n in self.points(victim, ann, room) if n.startswith("mid_")] * 2 if FULL else ["mid_upload_2", "mid_download_after"]
-        self.goes_through(victim, ann, room, points, 20 if FULL else 2, files=True)
-        self.assertEqual(victim.deaths, len(points))
+        self.goes_through_files(victim, ann, room, ["mid_upload_2", "mid_download_after"], 2)
+        self.assertEqual(victim.deaths, 2)
 
-    @unittest.skipUnless(FULL, "SANDBOOK_MATRIX_FULL=1 goes through all of them")
-    def test_S03_each_point_with_twenty_questions_of_its_own(self) -> None:
-        victim, ann, room = self.victim()
-        names, deaths = [n for n in self.points(victim, ann, room) if "commit" not in n and not n.startswith("mid_")], 0
-        for name in names:
+    def each(self, rounds: dict[str, list[str]], goes_through: Callable[..., None], *answers: dict) -> None:
+        """Twenty questions of its own for each round, all in one room of one bot; after one that fails there are a new bot and room."""
+        victim, ann, room = self.victim(*answers)
+        for name, plan in rounds.items():
             with self.subTest(point=name):
-                many = 2 if "claim" in name or "query" in name else 4  # each needs one more device of his
-                self.goes_through(victim, ann, room, [name] * many)
-                deaths += victim.deaths
-                print(name, victim.deaths, flush=True)
-            victim.bot.close()  # the next point has a bot of its own, whatever became of this one
-            victim, ann, room = self.victim()
-        print(f"\n{len(names)} points, {20 * len(names)} questions, {deaths} deaths")
+                before, began = victim.deaths, time.monotonic()
+                goes_through(victim, ann, room, plan)
+                self.assertEqual(victim.deaths - before, len(plan))
+                print(f"{name}: {len(plan)} deaths, {time.monotonic() - began:.0f} s", flush=True)
+                continue
+            victim.bot.close()
+            victim, ann, room = self.victim(*answers)
 
-    @unittest.skipUnless(FULL, "SANDBOOK_MATRIX_FULL=1 goes through all of them")
-    def test_S03_each_commit_of_a_turn_before_and_after(self) -> None:
-        for when in ("before", "after"):
-            with self.subTest(when=when):
-                victim, ann, room = self.victim()
-                self.goes_through(victim, ann, room, [f"{when}_commit_{n}" for n in range(1, 13)])
-                print(f"{when}: {victim.deaths} deaths at commits", flush=True)
+    @longer
+    def test_S03_each_point_with_twenty_questions_of_its_own(self) -> None:
+        self.each({point: [point] * 4 for point in ONCE} | {point: [point] * 2 for point in DEVICES}, self.goes_through)
 
-    @unittest.skipUnless(FULL, "SANDBOOK_MATRIX_FULL=1 takes half an hour, or SANDBOOK_MATRIX_SOAK_S seconds")
+    @longer
+    def test_S03_before_and_after_each_commit_of_a_turn_with_twenty_questions_of_its_own(self) -> None:
+        self.each({f"commit_{n}": [f"before_commit_{n}", f"after_commit_{n}"] for n in range(1, COMMITS + 1)}, self.goes_through)
+
+    @longer
+    def test_S03_each_point_of_files_on_their_way_with_twenty_questions_of_its_own(self) -> None:
+        self.each({point: [point] * 2 for point in UPLOADS + DOWNLOADS}, self.goes_through_files, FILES, {"text": "made `copy.csv`"})
+
+    @longer
     def test_E28_a_soak_with_kills_of_the_bot_and_pauses_of_a_peer(self) -> None:
         victim, ann, room = self.victim()
-        dice, asked, paused = random.Random(28), [], False
+        dice, asked, paused, waited = random.Random(28), [], False, [0.0]
         end, seconds = time.monotonic(), float(os.environ.get("SANDBOOK_MATRIX_SOAK_S", "1800"))
         end += seconds
         kill_at, pause_at = time.monotonic() + dice.uniform(20, 60), time.monotonic() + dice.uniform(20, 60)
         while time.monotonic() < end:
             asked.append(ann.say(room, f"question {len(asked)}", victim.bot.user))
             if len(asked) % 5 == 0:
+                since, began = len(victim.bot.log), time.monotonic()
                 self.answer(ann, victim.bot, asked[-1], 300)
+                waited.append(time.monotonic() - began)
+                if waited[-1] > 60:
+                    print("late:", *(line for line in victim.bot.log[since:] if "box_state" not in line), sep="\n", flush=True)
             else:
                 time.sleep(1)  # a message a second is what is soaked
             if time.monotonic() > kill_at:
@@ -279,7 +354,7 @@ class Kills(Encrypted):
         last = self.ask(ann, victim.bot, room, "the end")
         self.dan.until(lambda e: e.get("event") == last["event"] and not e["failed"])
         self.assert_all_readable(self.dan)
-        print(f"\n{len(asked)} questions, {victim.deaths} deaths in {seconds:.0f} s, {peak}")
+        print(f"\n{len(asked)} questions, {victim.deaths} deaths in {seconds:.0f} s, the longest wait {max(waited):.0f} s, {peak}")
 
 
 if __name__ == "__main__":
