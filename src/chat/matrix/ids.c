@@ -50,12 +50,14 @@ static bool is_unreserved(char c)
 
 char *mx_escape(const char *segment)
 {
+    static const char digits[] = "0123456789ABCDEF";
     struct str s = STR_INIT(ESCAPED_MAX);
     for (const char *p = segment; *p; p++) {
+        const unsigned char byte = (unsigned char)*p;
         if (is_unreserved(*p))
             str_putc(&s, *p);
         else
-            str_printf(&s, "%%%02X", (unsigned)(unsigned char)*p);
+            str_add(&s, (const char[]){ '%', digits[byte >> 4], digits[byte & 15] }, 3);
     }
     return str_take(&s);
 }

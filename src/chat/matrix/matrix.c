@@ -29,6 +29,7 @@ static void matrix_close(struct chat *c)
     json_free(c->direct);
     json_free(c->ignored);
     free(c->since);
+    free(c->filter);
     free(c->display_name);
     free(c);
 }

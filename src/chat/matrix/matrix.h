@@ -101,6 +101,8 @@ struct chat {
     struct json *direct; /* content of m.direct, or NULL */
     struct json *ignored;
     char *since, *display_name; /* since NULL: first sync */
+    char *filter;               /* of the last request, escaped; NULL: none yet */
+    int64_t filter_timeline;    /* events of a room that it lets through */
     uint64_t seq;               /* of the next pending event */
     int64_t upload_max;         /* 0: not known */
     int sync_tries, quick;      /* quick: empty responses in a row that came at once */

@@ -52,13 +52,14 @@ static int take_account_data(struct chat *c, const struct json *events, struct e
 {
     for (const struct json *x = json_first(events); x; x = json_next(x)) {
         const char *type = json_str_or(x, "type", "");
+        const struct json *content = json_get(x, "content");
         const bool direct = strcmp(type, "m.direct") == 0;
-        if (!direct && strcmp(type, "m.ignored_user_list") != 0)
+        if (json_type(content) != JSON_OBJECT || (!direct && strcmp(type, "m.ignored_user_list") != 0))
             continue;
         struct json **slot = direct ? &c->direct : &c->ignored;
         json_free(*slot);
-        *slot = json_dup(json_get(x, "content"));
-        if (*slot && keep_json(c, direct ? &direct_row : &ignored_row, *slot, e) < 0)
+        *slot = json_dup(content);
+        if (keep_json(c, direct ? &direct_row : &ignored_row, *slot, e) < 0)
             return -1;
     }
     return 0;
@@ -284,13 +285,13 @@ static struct json *state_filter(void)
     return j;
 }
 
-/* Given in the request itself: one upload less, and never out of date. */
+/* As a part of an address: given in the request itself, it is one upload less, and never out of date. */
 static char *filter_text(int64_t timeline)
 {
     static const char *const kinds[] = { "m.direct", "m.ignored_user_list", NULL };
     autojson struct json *j = json_new_object();
     struct json *room = json_new_object(), *data = json_new_object();
-    struct str text = STR_INIT(4096);
+    AUTO(str_clear) struct str text = STR_INIT(4096);
     set_list(data, "types", kinds);
     json_set(j, "presence", nothing());
     json_set(j, "account_data", data);
@@ -301,7 +302,18 @@ static char *filter_text(int64_t timeline)
     json_set(room, "timeline", lazy(timeline));
     json_set(j, "room", room);
     json_print(&text, j);
-    return str_take(&text);
+    return mx_escape(str_peek(&text));
+}
+
+/* The same for each poll, but for how much of the timeline is wanted. */
+static const char *filter_for(struct chat *c, int64_t timeline)
+{
+    if (!c->filter || c->filter_timeline != timeline) {
+        free(c->filter);
+        c->filter = filter_text(timeline);
+        c->filter_timeline = timeline;
+    }
+    return c->filter;
 }
 
 static void poll_now(void *ud)
@@ -320,10 +332,9 @@ static void poll_now(void *ud)
     }
     const int64_t ms = c->since && c->good_sync_ms && !matrix_e2ee_more(c) ? POLL_MS : 0;
     autofree char *since = c->since ? mx_escape(c->since) : NULL;
-    autofree char *text = filter_text(since                 ? TIMELINE
-                                      : c->mark.from_ms > 0 ? MISSED
-                                                            : 1); /* the past is no question */
-    autofree char *filter = mx_escape(text);
+    const char *filter = filter_for(c, since                 ? TIMELINE
+                                       : c->mark.from_ms > 0 ? MISSED
+                                                             : 1); /* the past is no question */
     autofree char *path = xasprintf("/_matrix/client/v3/sync?filter=%s&timeout=%lld&set_presence=offline%s%s", filter,
                                     (long long)ms, since ? "&since=" : "", since ? since : "");
     c->syncing = true;
