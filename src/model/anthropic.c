@@ -284,7 +284,7 @@ static void add_delta(struct wire_reader *r, struct wire_block *b, const struct 
     if (strcmp(type, "text_delta") == 0 && b->kind == WIRE_WORDS)
         show(r, b, json_str_or(delta, "text", ""));
     else if (strcmp(type, "input_json_delta") == 0 && b->kind == WIRE_CALL)
-        str_puts(&b->text, json_str_or(delta, "partial_json", ""));
+        wire_block_args(b, json_str_or(delta, "partial_json", ""));
     else if (strcmp(type, "thinking_delta") == 0 && b->kind == WIRE_THINKING)
         str_puts(&b->text, json_str_or(delta, "thinking", ""));
     else if (strcmp(type, "signature_delta") == 0 && json_text(json_get(delta, "signature")))
@@ -316,11 +316,33 @@ static void take_reason(struct wire_reader *r, const char *reason)
         wire_stop(r, strcmp(reason, "refusal") == 0 ? MODEL_STOP_REFUSED : MODEL_STOP_END);
 }
 
+/* Some gateways do not say where a block ends. */
+static void end_blocks(struct wire_reader *r)
+{
+    for (size_t i = 0; i < r->block_n; i++)
+        r->blocks[i].done = true;
+}
+
+/* Others do not say where words begin. */
+static struct wire_block *block_of(struct wire_reader *r, int64_t index, const struct json *delta)
+{
+    struct wire_block *b = wire_block_find(r, index);
+    const bool words = strcmp(json_str_or(delta, "type", ""), "text_delta") == 0;
+    if (!words || (b && b->kind == WIRE_WORDS))
+        return b;
+    b = wire_block_add(r, index, WIRE_WORDS);
+    if (b) {
+        b->raw = json_new_object();
+        json_set_str(b->raw, "type", "text");
+    }
+    return b;
+}
+
 static void anthropic_event(struct wire_reader *r, const char *name, const struct json *v)
 {
     const char *type = json_str_or(v, "type", name);
     const int64_t index = json_int_or(v, "index", 0);
-    struct wire_block *b = wire_block_find(r, index);
+    struct wire_block *b = block_of(r, index, json_get(v, "delta"));
     if (strcmp(type, "message_start") == 0) {
         take_usage(r, json_get(json_get(v, "message"), "usage"));
     } else if (strcmp(type, "content_block_start") == 0) {
@@ -333,6 +355,7 @@ static void anthropic_event(struct wire_reader *r, const char *name, const struc
         take_usage(r, json_get(v, "usage"));
         take_reason(r, json_str_or(json_get(v, "delta"), "stop_reason", ""));
     } else if (strcmp(type, "message_stop") == 0) {
+        end_blocks(r);
         r->ended = true;
     } else if (strcmp(type, "error") == 0 || json_type(json_get(v, "error")) == JSON_OBJECT) {
         wire_fail(r, v);
@@ -348,8 +371,7 @@ static void anthropic_whole(struct wire_reader *r, const struct json *v)
     }
     for (const struct json *b = json_first(json_get(v, "content")); b; b = json_next(b))
         begin_block(r, index++, b);
-    for (size_t i = 0; i < r->block_n; i++)
-        r->blocks[i].done = true;
+    end_blocks(r);
     take_usage(r, json_get(v, "usage"));
     take_reason(r, json_str_or(v, "stop_reason", "end_turn"));
 }
@@ -388,6 +410,7 @@ static struct json *anthropic_replay(struct wire_reader *r)
 
 const struct wire wire_anthropic = {
     .dialect = "anthropic",
+    .answer = "content",
     .request = anthropic_request,
     .count = anthropic_count,
     .event = anthropic_event,

@@ -153,7 +153,7 @@ static void ollama_event(struct wire_reader *r, const char *name, const struct j
 {
     const struct json *m = json_get(v, "message");
     (void)name;
-    if (json_type(json_get(v, "error")) != JSON_NULL || json_type(v) == JSON_ARRAY) {
+    if (wire_error_is(v, r->wire->answer)) {
         wire_fail(r, v);
         return;
     }
@@ -181,6 +181,7 @@ const struct wire wire_ollama = {
     .dialect = "ollama",
     .thinks_aloud = true,
     .lines = true,
+    .answer = "message",
     .request = ollama_request,
     .event = ollama_event,
     .whole = ollama_whole,

@@ -148,9 +148,34 @@ static enum wire_block_kind kind_of(const struct json *item)
     return strcmp(type, "reasoning") == 0 ? WIRE_THINKING : WIRE_OTHER;
 }
 
-static struct wire_block *item_block(struct wire_reader *r, int64_t index, const struct json *item)
+static struct wire_block *block_with_id(struct wire_reader *r, const char *id)
 {
-    struct wire_block *b = wire_block_find(r, index);
+    for (size_t i = r->block_n; i > 0 && *id; i--)
+        if (strcmp(json_str_or(r->blocks[i - 1].raw, "id", ""), id) == 0)
+            return &r->blocks[i - 1];
+    return NULL;
+}
+
+/* Which item of that kind an event is about: by its id, else by its index (ids may differ from event to event), else the newest that is
+ * open: some servers count nothing, others count words and calls apart. NULL: none of these. */
+static struct wire_block *block_meant(struct wire_reader *r, const struct json *event, const char *id,
+                                      enum wire_block_kind kind)
+{
+    struct wire_block *named = block_with_id(r, id);
+    const int64_t index = json_int_or(event, "output_index", -1);
+    if (named && named->kind == kind)
+        return named;
+    for (size_t i = r->block_n; i > 0; i--) {
+        struct wire_block *b = &r->blocks[i - 1];
+        if (b->kind == kind && (index < 0 || b->slot == index) && (!b->done || (index >= 0 && !*id)))
+            return b;
+    }
+    return NULL;
+}
+
+static struct wire_block *item_block(struct wire_reader *r, struct wire_block *b, int64_t index,
+                                     const struct json *item)
+{
     b = b ? b : wire_block_add(r, index, kind_of(item));
     if (!b)
         return NULL;
@@ -191,11 +216,11 @@ static void show_parts(struct wire_reader *r, struct wire_block *b, const struct
     }
 }
 
-static void take_item(struct wire_reader *r, int64_t index, const struct json *item)
+static void take_item(struct wire_reader *r, struct wire_block *known, int64_t index, const struct json *item)
 {
     if (json_type(item) != JSON_OBJECT)
         return;
-    struct wire_block *b = item_block(r, index, item);
+    struct wire_block *b = item_block(r, known, index, item);
     if (!b)
         return;
     b->done = true;
@@ -214,11 +239,27 @@ static void take_usage(struct wire_reader *r, const struct json *u)
     r->usage.out = json_int_or(u, "output_tokens", 0);
 }
 
+/* The call of that id; "": the first that has none yet. */
+static struct wire_block *call_with_id(const struct wire_reader *r, const char *id)
+{
+    for (size_t i = 0; i < r->block_n; i++) {
+        struct wire_block *b = &r->blocks[i];
+        if (b->kind == WIRE_CALL && strcmp(b->id ? b->id : "", id) == 0)
+            return b;
+    }
+    return NULL;
+}
+
+/* All of them when nothing came before; calls that were not streamed in any case. */
 static void take_items(struct wire_reader *r, const struct json *output)
 {
+    const bool all = r->block_n == 0;
     int64_t index = 0;
-    for (const struct json *x = json_first(output); x; x = json_next(x))
-        take_item(r, index++, x);
+    for (const struct json *x = json_first(output); x; x = json_next(x), index++) {
+        const char *call_id = json_str_or(x, "call_id", "");
+        if (all || (kind_of(x) == WIRE_CALL && *call_id && !call_with_id(r, call_id)))
+            take_item(r, all ? NULL : call_with_id(r, ""), index, x);
+    }
 }
 
 /* The response as its last event or the whole body has it. */
@@ -227,8 +268,7 @@ static void take_end(struct wire_reader *r, const struct json *response)
     const char *status = json_str_or(response, "status", "completed");
     const char *reason = json_str_or(json_get(response, "incomplete_details"), "reason", "");
     take_usage(r, json_get(response, "usage"));
-    if (r->block_n == 0)
-        take_items(r, json_get(response, "output"));
+    take_items(r, json_get(response, "output"));
     r->ended = true;
     if (strcmp(status, "failed") == 0 || strcmp(status, "cancelled") == 0)
         wire_fail(r, json_get(response, "error") ? json_get(response, "error") : json_get(response, "status"));
@@ -242,21 +282,23 @@ static void take_end(struct wire_reader *r, const struct json *response)
 
 static void on_added(struct wire_reader *r, const struct json *v)
 {
-    if (json_type(json_get(v, "item")) == JSON_OBJECT)
-        (void)item_block(r, json_int_or(v, "output_index", 0), json_get(v, "item"));
+    const struct json *item = json_get(v, "item");
+    if (json_type(item) == JSON_OBJECT)
+        (void)item_block(r, block_with_id(r, json_str_or(item, "id", "")), json_int_or(v, "output_index", 0), item);
 }
 
 static void on_item(struct wire_reader *r, const struct json *v)
 {
-    take_item(r, json_int_or(v, "output_index", 0), json_get(v, "item"));
+    const struct json *item = json_get(v, "item");
+    struct wire_block *known = block_meant(r, v, json_str_or(item, "id", ""), kind_of(item));
+    take_item(r, known, json_int_or(v, "output_index", 0), item);
 }
 
 /* Of a block that nobody announced, too. */
 static struct wire_block *announced(struct wire_reader *r, const struct json *v, enum wire_block_kind kind)
 {
-    const int64_t index = json_int_or(v, "output_index", 0);
-    struct wire_block *b = wire_block_find(r, index);
-    return b ? b : wire_block_add(r, index, kind);
+    struct wire_block *b = block_meant(r, v, json_str_or(v, "item_id", ""), kind);
+    return b ? b : wire_block_add(r, json_int_or(v, "output_index", 0), kind);
 }
 
 static void on_text(struct wire_reader *r, const struct json *v)
@@ -288,7 +330,7 @@ static void on_args(struct wire_reader *r, const struct json *v)
 {
     struct wire_block *b = announced(r, v, WIRE_CALL);
     if (b && b->kind == WIRE_CALL && !b->done)
-        str_puts(&b->text, json_str_or(v, "delta", ""));
+        wire_block_args(b, json_str_or(v, "delta", ""));
 }
 
 static void on_args_done(struct wire_reader *r, const struct json *v)
@@ -396,6 +438,7 @@ static struct json *responses_replay(struct wire_reader *r)
 
 const struct wire wire_responses = {
     .dialect = "responses",
+    .answer = "output",
     .request = responses_request,
     .event = responses_event,
     .whole = responses_whole,

@@ -1,4 +1,5 @@
 /* provider.c - one ask: a request, its stream, what is learned from a refusal, the answer. */
+#include <stdio.h>
 #include "provider.h"
 #include "conf.h"
 #include "fence.h"
@@ -444,7 +445,7 @@ static bool learn(struct model_call *c, const struct wire_error *error)
     const int64_t before = c->max_output;
     if (provider_learn(error, &sent, &c->quirks, &c->max_output, &what)) {
         m->memory->quirks |= c->tried_plain ? 0 : c->quirks;
-        if (c->max_output < before && !strchr(error->message, '+') && !strstr(error->message, "in the messages"))
+        if (c->max_output < before && !wire_error_sent(error) && !strchr(error->message, '+'))
             m->memory->max_output = c->max_output; /* a limit of the model, not of this conversation */
     } else if (m->memory->worked || c->tried_plain || !provider_plainest(error, &c->quirks)) {
         return false;
@@ -467,6 +468,8 @@ static void refuse(struct model_call *c, const struct http_answer *a)
     struct err e = { 0 };
     struct wire_error error;
     wire_error_read(&error, a->status, str_peek(&c->refusal), c->refusal.len);
+    if (a->status < 400 && http_header(a, "location"))
+        (void)snprintf(error.message, sizeof(error.message), "%.500s", http_header(a, "location"));
     if (wire_error_filtered(&error)) {
         struct model_answer none = { .msg = { .role = MODEL_ASSISTANT, .text = xstrdup("") },
                                      .stop = MODEL_STOP_REFUSED };

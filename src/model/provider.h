@@ -9,7 +9,8 @@
  *
  * Errors of done(), besides those of http.h (ERR_NET, ERR_TIMEOUT; the whole within 10 minutes, a stream's next byte within 90 s, 300 s
  * from this machine, where processors do the work):
- *   ERR_CONFIG  key refused (sys EACCES), no credit or quota (sys EDQUOT), no such model or address (sys ENOENT), a redirect
+ *   ERR_CONFIG  key refused or without the right (sys EACCES), no credit or quota (sys EDQUOT), no such model or address (sys ENOENT),
+ *               a redirect
  *   ERR_LIMIT   too many requests, overloaded; retry_ms when the server named a time of at most two minutes
  *   ERR_REFUSED the request itself; sys EMSGSIZE: the conversation is too long (model_err_too_long in model.h)
  *   ERR_NET     the server failed, or the answer was cut off

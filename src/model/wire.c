@@ -2,6 +2,7 @@
 #include "wire.h"
 #include <ctype.h>
 #include <stdio.h>
+#include <strings.h>
 
 /* ---- small ---- */
 
@@ -98,6 +99,14 @@ struct wire_block *wire_block_add(struct wire_reader *r, int64_t slot, enum wire
     return b;
 }
 
+void wire_block_args(struct wire_block *b, const char *text)
+{
+    const size_t n = strlen(text), so_far = b->text.len - b->again;
+    if (so_far && n >= so_far && memcmp(str_peek(&b->text) + b->again, text, so_far) == 0)
+        b->again = b->text.len;
+    str_add(&b->text, text, n);
+}
+
 /* ---- events that are not quite JSON ---- */
 
 static bool parse(struct json **out, const char *data, size_t n)
@@ -152,18 +161,27 @@ static bool is_done(const char *data)
     return strncmp(data, mark, strlen(mark)) == 0 && wire_blank(data + strlen(mark));
 }
 
+/* Signs of life, in words. */
+static bool is_pulse(const char *name, const char *data)
+{
+    static const char *const words[] = { "ping", "keepalive", "keep-alive", "heartbeat", "[keepalive]", "[heartbeat]" };
+    for (size_t i = 0; i < countof(words); i++)
+        if (strcasecmp(name, words[i]) == 0 || strcasecmp(data, words[i]) == 0)
+            return true;
+    return false;
+}
+
+/* What a proxy adds behind the end is no part of the answer. */
 static bool on_event(void *ud, const char *name, const char *data, size_t n)
 {
     struct wire_reader *r = ud;
-    if (is_done(data)) {
+    if (is_done(data) && r->events)
         r->ended = true;
+    if (r->ended)
+        return false;
+    if (is_done(data) || wire_blank(data))
         return true;
-    }
-    if (wire_blank(data))
-        return true;
-    if (!take_text(r, name, data, n) && !take_glued(r, name, data, n)) {
-        if (r->ended) /* what a proxy has to add is no part of it */
-            return true;
+    if (!take_text(r, name, data, n) && !take_glued(r, name, data, n) && !is_pulse(name, data)) {
         wire_fail_words(r, "the stream holds something that is not JSON: ");
         const size_t at = strlen(r->error.message);
         (void)snprintf(r->error.message + at, sizeof(r->error.message) - at, "%.*s",
@@ -236,7 +254,7 @@ static void read_whole(struct wire_reader *r, const struct json *v)
     r->events++;
     if (json_type(v) == JSON_ARRAY)
         v = json_first(v);
-    if (json_get(v, "error") && json_type(json_get(v, "error")) != JSON_NULL)
+    if (wire_error_is(v, r->wire->answer))
         wire_fail(r, v);
     else
         r->wire->whole(r, v);
@@ -262,7 +280,7 @@ static int read_body(struct wire_reader *r, struct err *e)
 
 bool wire_reader_whole(const struct wire_reader *r)
 {
-    return !r->failed && (r->ended || r->stopped || r->enough);
+    return !r->failed && (r->ended || r->stopped || r->counted || r->enough);
 }
 
 static int check_end(struct wire_reader *r, struct err *e)
@@ -324,6 +342,18 @@ static void give_ids(struct wire_reader *r, const struct wire_request *ask)
         char *id = new_id(ask, r);
         free(b->id);
         b->id = id;
+    }
+}
+
+static void settle_args(struct wire_reader *r)
+{
+    for (size_t i = 0; i < r->block_n; i++) {
+        struct wire_block *b = &r->blocks[i];
+        autojson struct json *whole = NULL, *last = NULL;
+        if (b->again && !parse(&whole, str_peek(&b->text), b->text.len) &&
+            parse(&last, str_peek(&b->text) + b->again, b->text.len - b->again))
+            str_drop(&b->text, b->again);
+        b->again = 0;
     }
 }
 
@@ -389,6 +419,7 @@ int wire_reader_finish(struct wire_reader *r, const struct wire_request *ask, st
 {
     if (check_end(r, e) < 0)
         return -1;
+    settle_args(r);
     give_ids(r, ask);
     *out = (struct model_answer){
         .msg = { .role = MODEL_ASSISTANT, .text = wire_visible(r) },

@@ -76,6 +76,7 @@ struct wire_block {
     enum wire_block_kind { WIRE_CALL, WIRE_WORDS, WIRE_THINKING, WIRE_OTHER } kind;
     char *id, *name;  /* calls; NULL until they came */
     struct str text;  /* arguments as received, or words */
+    size_t again;     /* of a call's text: where all that had come began once more; 0: nowhere */
     struct json *raw; /* what else the peer says about it; NULL: nothing */
     bool shown;       /* some of its words went to wire_words() */
     bool done;        /* the peer said that it is whole */
@@ -99,6 +100,7 @@ struct wire_reader {
     enum model_stop stop;
     bool stopped; /* the peer said why it ended */
     bool ended;   /* the peer said that this was all */
+    bool counted; /* the peer said what all of it cost */
     bool enough;  /* text() said so */
     bool failed;  /* error is set: nothing of this is an answer */
     struct wire_error error;
@@ -112,6 +114,7 @@ struct wire {
     const char *dialect; /* "chat", "responses", "anthropic", "ollama" */
     bool thinks_aloud;   /* <think> in the text is no text */
     bool lines;          /* streams are a value a line, no events */
+    const char *answer;  /* the member of a body that holds the answer */
     /* The body; caller frees. */
     struct json *(*request)(const struct wire_request *r);
     /* The body that asks how many tokens that would be, at the request's address and "/count_tokens"; caller frees. NULL: nobody can say. */
@@ -146,6 +149,9 @@ char *wire_visible(const struct wire_reader *r);
 /* The block of that slot, the newest first, NULL: none. A new one; NULL when there are too many, then r has failed. */
 struct wire_block *wire_block_find(struct wire_reader *r, int64_t slot);
 struct wire_block *wire_block_add(struct wire_reader *r, int64_t slot, enum wire_block_kind kind);
+/* A piece of a call's arguments. Some servers send all there is so far in each piece, or all of it once more at the end: where the whole
+ * is no JSON then, what began anew last is. */
+void wire_block_args(struct wire_block *b, const char *text);
 void wire_set(char **field, const char *text); /* when text is not NULL and not "" */
 void wire_stop(struct wire_reader *r, enum model_stop stop);
 /* The peer reports an error within its answer: v is the error object, or text. */
@@ -178,10 +184,12 @@ bool wire_is_people(const struct model_msg *m);
 bool wire_same_calls(const struct model_msg *m, const struct json *said, const char *type, const char *key);
 
 /* ---- errors: wire_error.c ---- */
-/* The body of an error, in any of the shapes that servers give it; what is no JSON is taken as words. */
+/* The body of an error, in any of the shapes that servers give it; what is no JSON is taken as words, of a web page its title. */
 void wire_error_read(struct wire_error *out, int status, const char *body, size_t n);
 /* The same from an error object (or text) that stands within something else. */
 void wire_error_from(struct wire_error *out, const struct json *v);
+/* An answer or event is an error: it has one that says something, or words where an answer has none. */
+bool wire_error_is(const struct json *v, const char *answer);
 /* The prompt was refused by a content filter: an answer, of a kind. */
 bool wire_error_filtered(const struct wire_error *w);
 /* The error names that field, as its param or as a word of its message. Common words ("stop") count only when quoted. */

@@ -5,97 +5,13 @@
 #include <strings.h>
 #include "wire.h"
 
-/* ---- reading ---- */
-
-static void copy(char *out, size_t size, const char *text)
-{
-    if (!text || !*text)
-        return;
-    const size_t n = utf8_cut(text, strlen(text), size - 1);
-    memcpy(out, text, n);
-    out[n] = '\0';
-}
-
-/* Codes are strings, numbers, or HTTP statuses. */
-static void copy_code(struct wire_error *out, const struct json *o)
-{
-    const int64_t number = json_int_or(o, "code", -1);
-    copy(out->code, sizeof(out->code), json_str_or(o, "code", NULL));
-    if (number < 0)
-        return;
-    (void)snprintf(out->code, sizeof(out->code), "%lld", (long long)number);
-    if (out->status == 0 && number >= 400 && number < 600)
-        out->status = (int)number;
-}
-
-/* FastAPI: [{"loc":["body","stream_options"],"msg":"..."}] */
-static void from_detail(struct wire_error *out, const struct json *detail)
-{
-    const struct json *first = json_type(detail) == JSON_ARRAY ? json_first(detail) : detail;
-    copy(out->message, sizeof(out->message), json_text(first));
-    copy(out->message, sizeof(out->message), json_str_or(first, "msg", NULL));
-    copy(out->message, sizeof(out->message), json_str_or(first, "message", NULL));
-    copy(out->type, sizeof(out->type), json_str_or(first, "type", NULL));
-    for (const struct json *l = json_first(json_get(first, "loc")); l; l = json_next(l))
-        copy(out->param, sizeof(out->param), json_text(l));
-}
-
-static void from_object(struct wire_error *out, const struct json *o)
-{
-    const struct json *meta = json_get(o, "metadata"), *inner = json_get(o, "innererror");
-    copy(out->message, sizeof(out->message), json_str_or(o, "message", NULL));
-    copy(out->type, sizeof(out->type), json_str_or(o, "type", NULL));
-    copy(out->param, sizeof(out->param), json_str_or(o, "param", NULL));
-    copy_code(out, o);
-    out->window = json_int_or(o, "n_ctx", out->window);
-    out->sent = json_int_or(o, "n_prompt_tokens", out->sent);
-    copy(out->type, sizeof(out->type), json_str_or(inner, "code", NULL));
-    if (!*out->type)
-        copy(out->type, sizeof(out->type), json_str_or(o, "status", NULL)); /* Gemini: INVALID_ARGUMENT */
-    const char *raw = json_str_or(meta, "raw", NULL); /* OpenRouter: what the real provider said */
-    if (raw && *raw) {
-        const size_t n = strlen(out->message);
-        (void)snprintf(out->message + n, sizeof(out->message) - n, "%s%.400s", n ? ": " : "", raw);
-        out->message[utf8_cut(out->message, strlen(out->message), sizeof(out->message) - 1)] = '\0';
-    }
-}
-
-void wire_error_from(struct wire_error *out, const struct json *v)
-{
-    if (json_type(v) == JSON_ARRAY)
-        v = json_first(v);
-    const struct json *error = json_get(v, "error");
-    copy(out->message, sizeof(out->message), json_text(v));
-    copy(out->message, sizeof(out->message), json_text(error));
-    if (json_get(v, "detail"))
-        from_detail(out, json_get(v, "detail"));
-    if (json_type(json_get(v, "message")) == JSON_OBJECT) /* Mistral: {"message":{"detail":[...]}} */
-        from_detail(out, json_get(json_get(v, "message"), "detail"));
-    from_object(out, json_type(error) == JSON_OBJECT ? error : v);
-}
-
-void wire_error_read(struct wire_error *out, int status, const char *body, size_t n)
-{
-    autojson struct json *v = NULL;
-    AUTO(str_clear) struct str text = STR_INIT(WIRE_BODY_MAX);
-    struct err ignored = { 0 };
-    *out = (struct wire_error){ .status = status };
-    if (json_parse(&v, body, n, WIRE_BODY_MAX, &ignored) == 0) {
-        wire_error_from(out, v);
-        return;
-    }
-    utf8_scrub(&text, body, n < sizeof(out->message) ? n : sizeof(out->message) - 1);
-    if (*str_peek(&text) != '<') /* a web page says nothing that is worth a line */
-        copy(out->message, sizeof(out->message), str_peek(&text));
-}
-
 /* ---- asking ---- */
 
 bool wire_error_says(const struct wire_error *w, const char *const *phrases)
 {
     for (; *phrases; phrases++)
-        if (strcasestr(w->message, *phrases) || strcasecmp(w->code, *phrases) == 0 ||
-            strcasecmp(w->type, *phrases) == 0)
+        if (strcasestr(w->message, *phrases) || (*w->code && strcasestr(w->code, *phrases)) ||
+            (*w->type && strcasestr(w->type, *phrases)))
             return true;
     return false;
 }
@@ -197,7 +113,8 @@ static bool too_long(const struct wire_error *w)
                                          "context length of only",
                                          "context overflow",
                                          "too large for model with",
-                                         "must be <=",
+                                         "`max_new_tokens` must be <=",
+                                         "`inputs` must have less than",
                                          "input is too long",
                                          "too many tokens",
                                          "range of input length should be",
@@ -282,35 +199,47 @@ int64_t wire_error_wait_ms(const struct wire_error *w)
     return 0;
 }
 
-static bool no_entry(const struct wire_error *w)
+static bool no_key(const struct wire_error *w)
 {
-    static const char *const words[] = { "invalid_api_key",   "authentication_error", "permission_error",
-                                         "permission_denied", "unauthorized",         NULL };
-    return w->status == 401 || w->status == 403 || (w->status < 500 && wire_error_says(w, words));
+    static const char *const words[] = { "invalid_api_key", "authentication_error", "unauthorized", NULL };
+    return w->status == 401 || w->status == 407 || (w->status < 500 && w->status != 403 && wire_error_says(w, words));
 }
 
-static bool not_there(const struct wire_error *w)
+static bool no_right(const struct wire_error *w)
 {
-    static const char *const words[] = { "model_not_found",
-                                         "not_found_error",
-                                         "DeploymentNotFound",
-                                         "has been retired",
-                                         "has been deprecated",
-                                         "has been decommissioned",
-                                         "model_decommissioned",
-                                         "model is deprecated",
-                                         "not a valid model",
-                                         "invalid model name",
-                                         "model does not exist",
-                                         "no longer available",
+    static const char *const words[] = { "permission_error", "permission_denied", "does not have access to",
+                                         "unsupported_country", NULL };
+    return w->status == 403 || w->status == 451 || (w->status < 500 && wire_error_says(w, words));
+}
+
+/* Also of servers that give status 200 to whatever they do not know. */
+static bool no_address(const struct wire_error *w)
+{
+    static const char *const words[] = { "unexpected endpoint or method",
+                                         "unknown request url",
+                                         "invalid url (",
+                                         "http request was sent to https",
+                                         "http request to an https server",
                                          NULL };
-    return w->status == 404 || w->status == 410 || wire_error_says(w, words);
+    return w->status == 405 || (w->status < 500 && wire_error_says(w, words));
+}
+
+static bool no_model(const struct wire_error *w)
+{
+    static const char *const words[] = { "model_not_found",      "not_found_error",      "DeploymentNotFound",
+                                         "has been retired",     "has been deprecated",  "has been decommissioned",
+                                         "model_decommissioned", "model is deprecated",  "not a valid model",
+                                         "invalid model name",   "model does not exist", "no longer available",
+                                         "model not exist",      "no such model",        NULL };
+    const bool of_model = strcasestr(w->message, "model") || strcasestr(w->code, "model");
+    return ((w->status == 404 || w->status == 410) && of_model) || wire_error_says(w, words);
 }
 
 static bool busy(const struct wire_error *w)
 {
-    static const char *const words[] = { "rate_limit_error",  "rate_limit_exceeded", "overloaded_error",
-                                         "too_many_requests", "RESOURCE_EXHAUSTED",  NULL };
+    static const char *const words[] = { "rate_limit_error",  "rate_limit_exceeded", "overloaded",
+                                         "too_many_requests", "too many requests",   "RESOURCE_EXHAUSTED",
+                                         "throttling",        "rate limit reached",  NULL };
     return w->status == 429 || w->status == 529 || wire_error_says(w, words);
 }
 
@@ -404,11 +333,22 @@ int64_t wire_error_window(const struct wire_error *w)
 
 int64_t wire_error_sent(const struct wire_error *w)
 {
-    static const char *const phrases[] = { "prompt is too long:",  "you requested about", "you requested",
-                                           "your request has",     "request contains",    "request (",
-                                           "messages resulted in", "token count (",       "Requested tokens (",
-                                           ", Requested ",         "prompt_tokens (",     "(length ",
-                                           "The input (",          "Prompt contains",     "Given: ",
+    static const char *const phrases[] = { "prompt contains at least",
+                                           "prompt is too long:",
+                                           "you requested about",
+                                           "you requested",
+                                           "your request has",
+                                           "request contains",
+                                           "request (",
+                                           "messages resulted in",
+                                           "token count (",
+                                           "Requested tokens (",
+                                           ", Requested ",
+                                           "prompt_tokens (",
+                                           "(length ",
+                                           "The input (",
+                                           "Prompt contains",
+                                           "Given: ",
                                            " in the messages" };
     const int64_t messages = number_before(w->message, " in the messages");
     if (w->sent > 0)
@@ -430,20 +370,47 @@ static int64_t room_in_sum(const char *message)
     return in >= 0 && all > in ? all - in : 0;
 }
 
+/* What is left of the window, where the answer's share is what does not fit. */
+static int64_t room_left(const struct wire_error *w)
+{
+    static const char *const shares[] = { "in the completion", "output tokens", "is too large", "max_new_tokens",
+                                          NULL };
+    const int64_t window = wire_error_window(w), sent = wire_error_sent(w), sum = room_in_sum(w->message);
+    if (sum || !window || !sent || !wire_error_says(w, shares))
+        return sum;
+    return window > sent ? window - sent : 0;
+}
+
+/* What the model gives at most. */
+static int64_t most_output(const struct wire_error *w)
+{
+    static const char *const phrases[] = {
+        "supports at most",
+        "of max_tokens is [1, ",
+        "of max_tokens should be [1, ",
+        "less than or equal to",
+        "a value <=",
+        "exceeds the model limit of",
+        "must be at most",
+        "must be <=",
+        "cannot exceed",
+    };
+    const char *m = w->message;
+    if (strcasestr(m, "which is the maximum allowed number of output tokens"))
+        return number_after(m, " > ");
+    if (strcasestr(m, "maxOutputTokens") && strcasestr(m, "(exclusive)"))
+        return number_before(m, " (exclusive)") - 1;
+    if (!strcasestr(m, "max_tokens") && !strcasestr(m, "max_completion_tokens") && !strcasestr(m, "maximum tokens"))
+        return 0;
+    return number_by(m, phrases, countof(phrases));
+}
+
 int64_t wire_error_room(const struct wire_error *w, int64_t asked)
 {
     enum { SPARE = 64, LEAST = 256 };
-    const char *m = w->message;
-    int64_t room = room_in_sum(m);
-    if (room == 0 && number_before(m, " in the messages"))
-        room = number_after(m, "maximum context length is") - number_before(m, " in the messages");
-    if (room < 0)
-        return 0;
+    int64_t room = room_left(w);
     room -= room > SPARE ? SPARE : 0;
-    if (room == 0 && strcasestr(m, "max_tokens") && strcasestr(m, "supports at most"))
-        room = number_after(m, "supports at most");
-    if (room == 0 && strcasestr(m, "which is the maximum allowed number of output tokens"))
-        room = number_after(m, " > ");
+    room = room ? room : most_output(w);
     return room >= LEAST && room < asked ? room : 0;
 }
 
@@ -464,16 +431,25 @@ static int set(struct err *e, enum err_kind kind, int sys, const char *what, con
 int wire_error_set(struct err *e, const struct wire_error *w)
 {
     if (w->status >= 300 && w->status < 400)
-        return set(e, ERR_CONFIG, 0, "the address leads elsewhere, where the key must not go", w);
+        return set(e, ERR_CONFIG, 0,
+                   "the address leads elsewhere, where the key must not go; write where it leads into url", w);
     if (no_money(w))
         return set(e, ERR_CONFIG, EDQUOT, "the account has no credit or quota left", w);
     if (too_large_at_once(w) || (w->status != 429 && too_long(w)))
         return set(e, ERR_REFUSED, EMSGSIZE, "the conversation is longer than the model's window", w);
     if (busy(w))
         return set(e, ERR_LIMIT, 0, "the model's server is busy", w);
-    if (no_entry(w))
-        return set(e, ERR_CONFIG, EACCES, "the key is not accepted", w);
-    if (not_there(w))
+    if (no_key(w))
+        return set(e, ERR_CONFIG, EACCES, "the key is missing or not accepted; check key_file", w);
+    if (no_address(w))
+        return set(e, ERR_CONFIG, ENOENT, "no model answers at this address; check url (https? does it end in /v1?)",
+                   w);
+    if (no_model(w))
+        return set(e, ERR_CONFIG, ENOENT, "there is no such model; check name", w);
+    if (no_right(w))
+        return set(e, ERR_CONFIG, EACCES, "the key may not do this; check its rights, the model's name and the region",
+                   w);
+    if (w->status == 404 || w->status == 410)
         return set(e, ERR_CONFIG, ENOENT, "no such model or address; check name and url (does it end in /v1?)", w);
     if (theirs(w))
         return set(e, ERR_NET, 0, "the model's server failed", w);

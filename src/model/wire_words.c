@@ -1,10 +1,15 @@
-/* wire_words.c - prose while it comes. Servers without a parser for it leave thinking in the text, between <think> and </think>,
- * cut anywhere by the stream, sometimes without the opening tag: it is neither shown nor sent back. */
+/* wire_words.c - prose while it comes. Servers without a parser for it leave thinking in the text, between <think> and </think> or what
+ * else their model was taught, cut anywhere by the stream, sometimes without the opening tag: it is neither shown nor sent back. */
 #include <ctype.h>
 #include "wire.h"
 
-static const char *const think_open[] = { "<think>", "<thinking>" };
-static const char *const think_close[] = { "</think>", "</thinking>" };
+static const char *const think_open[] = { "<think>", "<thinking>", "<thought>", "<seed:think>", "[THINK]", "◁think▷" };
+static const char *const think_close[] = { "</think>",      "</thinking>", "</thought>",
+                                           "</seed:think>", "[/THINK]",    "◁/think▷" };
+enum {
+    CLOSE_MAX = sizeof("</seed:think>") - 1,
+    CLOSE_ALONE = 2, /* so many of them without their opening one: the others stand in prose as well */
+};
 
 /* The tag that text begins with, or may yet begin with: its length, 0: none; *more: wait for more. */
 static size_t starts_with_tag(const char *text, size_t n, bool *more)
@@ -19,10 +24,10 @@ static size_t starts_with_tag(const char *text, size_t n, bool *more)
     return 0;
 }
 
-/* Where thinking that begins at or before `from` is over; 0: not yet. */
-static size_t after_close(const char *text, size_t from)
+/* Where thinking that begins at or before `from` is over, by the first n of the tags; 0: not yet. */
+static size_t after_close(const char *text, size_t from, size_t n)
 {
-    for (size_t i = 0; i < countof(think_close); i++) {
+    for (size_t i = 0; i < n; i++) {
         const char *at = strstr(text + from, think_close[i]);
         if (at)
             return (size_t)(at - text) + strlen(think_close[i]);
@@ -46,11 +51,10 @@ static bool past_thinking(struct wire_reader *r)
             r->shown += tag;
             r->searched = r->shown;
         } else {
-            const size_t end = after_close(all, r->searched);
-            const size_t keep = strlen(think_close[1]);
+            const size_t end = after_close(all, r->searched, countof(think_close));
             if (end == 0) {
-                if (r->words.len > r->searched + keep)
-                    r->searched = r->words.len - keep;
+                if (r->words.len > r->searched + CLOSE_MAX)
+                    r->searched = r->words.len - CLOSE_MAX;
                 return false;
             }
             r->shown = end;
@@ -84,7 +88,7 @@ char *wire_visible(const struct wire_reader *r)
     while (r->wire->thinks_aloud) {
         size_t blank = strspn(all + from, " \t\r\n"),
                tag = starts_with_tag(all + from + blank, strlen(all + from + blank), &more);
-        const size_t end = after_close(all, from + blank + tag);
+        const size_t end = after_close(all, from + blank + tag, tag ? countof(think_close) : CLOSE_ALONE);
         if (tag && !end)
             return xstrdup(""); /* never came out of thinking */
         if (!end)
