@@ -22,6 +22,7 @@ struct http_request {
     int64_t upload_n;
     bool allow_plain; /* http:// to other than loopback */
     bool own_limits;  /* the caller keeps rate limits: a 429 holds up no other request, and none holds up this one */
+    bool unpacks; /* what comes packed is unpacked, though nobody asked for it; max_bytes is then of what comes out */
     /* By a connection of its own: one that was kept may turn out to be dead, and then curl sends the request again by itself. */
     bool at_most_once;
     int tries; /* 0 or 1: once. Retries on ERR_NET, 408, 409, 429, 5xx; waits as Retry-After or doubling from 0.5 s to 8 s */

@@ -411,6 +411,7 @@ static struct http_call *call_new(struct http *h, const struct http_request *r, 
         .tries_max = r->tries > 1 ? r->tries : 1,
         .own_limits = r->own_limits,
         .at_most_once = r->at_most_once,
+        .unpacks = r->unpacks,
     };
     c->answer = (struct str)STR_INIT(c->max_bytes);
     h->calls = c;

@@ -35,7 +35,7 @@ struct http_call {
     int upload_fd;
     int64_t upload_n, connect_ms, stall_ms, deadline_ms; /* deadline 0: none */
     int tries_max;
-    bool loopback, own_limits, at_most_once;
+    bool loopback, own_limits, at_most_once, unpacks;
 
     CURL *easy;       /* while a transfer runs, and in done() */
     loop_timer timer; /* before it: when it may start; during it: when to look for a stall */

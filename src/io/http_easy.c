@@ -103,6 +103,8 @@ static CURLcode set_common(struct http_call *c)
     SET(CURLOPT_CAPATH, NULL);
     if (c->at_most_once)
         SET(CURLOPT_FRESH_CONNECT, 1L);
+    if (c->unpacks)
+        SET(CURLOPT_ACCEPT_ENCODING, "identity");
     if (c->loopback) /* a proxy has its own idea of what is local */
         SET(CURLOPT_PROXY, "");
     return rc;

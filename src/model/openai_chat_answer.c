@@ -93,7 +93,7 @@ static void add_arguments(struct wire_block *b, const struct json *args)
 
 static bool is_plain_call_member(const char *key)
 {
-    static const char *const known[] = { "index", "id", "type", "function" };
+    static const char *const known[] = { "index", "id", "type", "function", "name", "arguments" };
     for (size_t i = 0; i < countof(known); i++)
         if (strcmp(known[i], key) == 0)
             return true;
@@ -123,7 +123,7 @@ static void keep_extras(struct wire_block *b, const struct json *call)
 
 static void take_call(struct wire_reader *r, const struct json *call, bool is_new)
 {
-    const struct json *function = json_get(call, "function");
+    const struct json *function = json_get(call, "function") ? json_get(call, "function") : call;
     const int64_t slot = json_int_or(call, "index", -1);
     const char *id = json_str_or(call, "id", "");
     struct wire_block *b = is_new || slot >= SLOT_FUNCTION ? NULL : call_of(r, slot, id, function);
@@ -139,6 +139,10 @@ static void take_call(struct wire_reader *r, const struct json *call, bool is_ne
 
 static void take_calls(struct wire_reader *r, const struct json *calls, bool is_new)
 {
+    if (json_type(calls) == JSON_OBJECT) { /* text-generation-inference: no list */
+        take_call(r, calls, is_new);
+        return;
+    }
     for (const struct json *c = json_first(calls); c; c = json_next(c))
         if (json_type(c) == JSON_OBJECT)
             take_call(r, c, is_new);

@@ -1,69 +1,34 @@
-/* provider.c - one ask: a request, its stream, what is learned from a refusal, the answer. */
-#include <stdio.h>
-#include "provider.h"
+/* provider.c - one ask: a request and its stream. What comes of it: provider_end.c. */
+#include "provider_private.h"
 #include "conf.h"
-#include "fence.h"
-#include "http.h"
 #include "log.h"
-#include "loop.h"
 
 enum {
     TOTAL_MS = 600000,
     STALL_MS = 90000,
     STALL_PLAIN_MS = 300000, /* this machine, without a graphics card: a long prompt is read for minutes */
-    REFUSAL_MAX = 64 << 10,
-    LESSONS_MAX = 10,            /* requests of one ask that only teach */
-    RETRY_AFTER_MAX_MS = 120000, /* longer waits are no waits */
-    COUNT_MS = 15000,            /* for a count of tokens: without it the request goes out as it is */
-    COUNT_BYTES_LEAST = 2,       /* of a body, a token: before the server has counted one; figures and code are dense */
-    COUNT_SPARE = 64,            /* tokens between what was counted and the window */
-    ANSWER_LEAST = 256           /* tokens: with less room for an answer the conversation is too long */
-};
-
-struct model {
-    struct loop *loop;
-    struct http *http;
-    const struct wire *wire;
-    const char *section; /* of the configuration, which outlives every transcript */
-    char *url, *count_url, *name, *key, **headers;
-    bool stream, allow_plain, native, fence; /* native, fence: as configured; neither: as it turns out */
-    int64_t max_output, context;
-    const char *effort; /* of the configuration */
-    enum wire_think thinking;
-    bool tempered, tempered_by_us; /* by_us: nobody has asked for it */
-    double temperature;
-    unsigned configured; /* quirks that the operator knows of */
-    struct provider_memory *memory;
-};
-
-struct model_call {
-    struct model *m;
-    struct model_ask ask; /* what it points to is the caller's for as long as we live */
-    char *cache_key;
-    struct model_events ev;
-    void *ud;
-    struct http_call *http;
-    struct wire_reader reader;
-    struct fence_watch watch;
-    struct fence_talk talk;
-    struct str refusal; /* body of a status that is none of success */
-    struct err broken;  /* kind ERR_NONE: nothing */
-    unsigned quirks;
-    int64_t max_output;
-    size_t body_n;
-    int lessons;
-    bool tried_plain, counted, fenced, inside, cancelled; /* inside: a callback of the caller is on the stack */
+    COUNT_MS = 15000,        /* for a count of tokens: without it the request goes out as it is */
+    COUNT_BYTES_LEAST = 2,   /* of a body, a token: before the server has counted one; figures and code are dense */
+    COUNT_SPARE = 64,        /* tokens between what was counted and the window */
+    ANSWER_LEAST = 256       /* tokens: with less room for an answer the conversation is too long */
 };
 
 /* ---- opening ---- */
 
-static int read_key(struct model *m, const struct conf_model *section, struct err *e)
+int provider_read_key(struct model *m, struct err *e)
 {
-    if (!*section->key_file)
+    if (!*m->key_file)
         return 0;
-    if (conf_read_secret(&m->key, section->key_file, e) < 0)
-        return err_wrap(e, "model %s", section->section);
+    if (conf_read_secret(&m->key, m->key_file, e) < 0)
+        return err_wrap(e, "model %s", m->section);
     return 0;
+}
+
+void provider_forget_key(char *key)
+{
+    if (key)
+        explicit_bzero(key, strlen(key));
+    free(key);
 }
 
 static void provider_close(struct model *m)
@@ -72,9 +37,7 @@ static void provider_close(struct model *m)
         return;
     http_free(m->http);
     provider_headers_free(m->headers);
-    if (m->key)
-        explicit_bzero(m->key, strlen(m->key));
-    free(m->key);
+    provider_forget_key(m->key);
     free(m->url);
     free(m->count_url);
     free(m->name);
@@ -111,6 +74,7 @@ static int provider_open(struct model **out, const struct wire *w, struct loop *
         .loop = l,
         .wire = w,
         .section = section->section,
+        .key_file = section->key_file,
         .url = provider_url(w, section->url, section->api_version),
         .name = xstrdup(section->name),
         .stream = section->stream,
@@ -124,7 +88,7 @@ static int provider_open(struct model **out, const struct wire *w, struct loop *
         .configured = role_of(section->system_role),
     };
     set_temperature(m, section->temperature);
-    if (read_key(m, section, e) < 0 || http_new(&m->http, l, e) < 0) {
+    if (provider_read_key(m, e) < 0 || http_new(&m->http, l, e) < 0) {
         provider_close(m);
         return -1;
     }
@@ -146,7 +110,7 @@ static void call_reset(struct model_call *c)
     c->broken = (struct err){ 0 };
 }
 
-static void call_free(struct model_call *c)
+void provider_call_free(struct model_call *c)
 {
     call_reset(c);
     free(c->cache_key);
@@ -162,7 +126,7 @@ static void provider_cancel(struct model_call *c)
     if (c->inside)
         c->cancelled = true; /* freed by whoever called the caller */
     else
-        call_free(c);
+        provider_call_free(c);
 }
 
 /* ---- the request ---- */
@@ -178,7 +142,7 @@ static char *cache_key_of(const char *seed)
     return seed && *seed ? xasprintf("sandbook-%016llx", (unsigned long long)h) : NULL;
 }
 
-static struct wire_request request_of(const struct model_call *c)
+struct wire_request provider_request_of(const struct model_call *c)
 {
     const struct model *m = c->m;
     return (struct wire_request){
@@ -217,7 +181,7 @@ static bool on_body(void *ud, int status, const char *data, size_t n)
 {
     struct model_call *c = ud;
     if (status != 200) {
-        const size_t room = REFUSAL_MAX - c->refusal.len;
+        const size_t room = PROVIDER_REFUSAL_MAX - c->refusal.len;
         str_add(&c->refusal, data, n < room ? n : room);
         return true;
     }
@@ -225,13 +189,12 @@ static bool on_body(void *ud, int status, const char *data, size_t n)
     const bool good = wire_reader_feed(&c->reader, data, n, &c->broken) == 0;
     c->inside = false;
     if (c->cancelled) {
-        call_free(c);
+        provider_call_free(c);
         return false;
     }
     return good && !c->reader.enough && !c->reader.failed;
 }
 
-static void on_done(void *ud, const struct http_answer *a);
 static void on_count(void *ud, const struct http_answer *a);
 
 /* It may be longer than the window, and the server can say. */
@@ -261,25 +224,25 @@ static int ask_count(struct model_call *c, const struct wire_request *request, s
         .tries = 1,
         .total_ms = COUNT_MS,
         .stall_ms = COUNT_MS,
-        .max_bytes = REFUSAL_MAX,
+        .max_bytes = PROVIDER_REFUSAL_MAX,
     };
     return http_start(&c->http, c->m->http, &r, &events, c, e);
 }
 
-static int send_request(struct model_call *c, struct err *e)
+int provider_send(struct model_call *c, struct err *e)
 {
-    static const struct http_events events = { .body = on_body, .done = on_done };
+    static const struct http_events events = { .body = on_body, .done = provider_on_done };
     const struct model *m = c->m;
     AUTO(str_clear) struct str body = STR_INIT(WIRE_REQUEST_MAX);
     call_reset(c);
-    c->refusal = (struct str)STR_INIT(REFUSAL_MAX);
+    c->refusal = (struct str)STR_INIT(PROVIDER_REFUSAL_MAX);
     c->watch = (struct fence_watch)FENCE_WATCH_INIT;
     c->watch.lines = fence_lines_for(c->ask.schema);
     c->fenced = m->fence || (!m->native && (c->quirks & WIRE_FENCE));
     if (c->fenced)
         fence_talk_make(&c->talk, &c->ask);
     wire_reader_init(&c->reader, m->wire, on_text, c);
-    const struct wire_request request = request_of(c);
+    const struct wire_request request = provider_request_of(c);
     autojson struct json *tree = m->wire->request(&request);
     json_print(&body, tree);
     if (str_check(&body, e) < 0)
@@ -300,6 +263,7 @@ static int send_request(struct model_call *c, struct err *e)
                     : provider_is_plain(m->url) ? STALL_PLAIN_MS
                                                 : STALL_MS,
         .max_bytes = SSE_STREAM_MAX,
+        .unpacks = true,
     };
     return http_start(&c->http, m->http, &r, &events, c, e);
 }
@@ -318,44 +282,12 @@ static int provider_ask(struct model_call **out, struct model *m, const struct m
         .quirks = m->memory->quirks | m->configured,
         .max_output = known && known < wanted ? known : wanted,
     };
-    if (send_request(c, e) < 0) {
-        call_free(c);
+    if (provider_send(c, e) < 0) {
+        provider_call_free(c);
         return -1;
     }
     *out = c;
     return 0;
-}
-
-/* ---- the end ---- */
-
-/* Also when a server repeats what it was sent. */
-static void mask_key(const struct model *m, char *text)
-{
-    const size_t n = m->key ? strlen(m->key) : 0;
-    for (char *at = n ? strstr(text, m->key) : NULL; at; at = strstr(at, m->key))
-        memset(at, '*', n);
-}
-
-/* Within an answer of status 200, too. */
-static void tell_length(const struct model_call *c, const struct wire_error *w, const struct err *e)
-{
-    if (c->ev.too_long && model_err_too_long(e))
-        c->ev.too_long(c->ud, wire_error_window(w), wire_error_sent(w));
-}
-
-static void tell_error(struct model_call *c, struct err *e)
-{
-    mask_key(c->m, e->msg);
-    (void)err_wrap(e, "model %.60s", c->m->section);
-    c->ev.done(c->ud, NULL, e);
-    call_free(c);
-}
-
-static void tell_answer(struct model_call *c, struct model_answer *a)
-{
-    c->ev.done(c->ud, a, NULL);
-    wire_answer_clear(a);
-    call_free(c);
 }
 
 /* ---- counted before it is sent ---- */
@@ -368,7 +300,7 @@ static void tell_too_long(struct model_call *c, int64_t tokens)
     e.sys = EMSGSIZE;
     if (c->ev.too_long)
         c->ev.too_long(c->ud, c->m->context, tokens);
-    tell_error(c, &e);
+    provider_tell_error(c, &e);
 }
 
 /* What cannot be counted goes out as it is: the server will say. */
@@ -379,7 +311,8 @@ static void on_count(void *ud, const struct http_answer *a)
     struct err e = { 0 }, ignored = { 0 };
     autojson struct json *v = NULL;
     c->http = NULL;
-    if (!a->err && a->status == 200 && json_parse(&v, a->body ? a->body : "", a->body_n, REFUSAL_MAX, &ignored) < 0)
+    if (!a->err && a->status == 200 &&
+        json_parse(&v, a->body ? a->body : "", a->body_n, PROVIDER_REFUSAL_MAX, &ignored) < 0)
         memory->uncounted = true;
     const int64_t tokens = json_int_or(v, "input_tokens", 0), room = c->m->context - tokens - COUNT_SPARE;
     memory->uncounted = memory->uncounted || a->status == 400 || a->status == 404 || a->status == 405;
@@ -392,196 +325,8 @@ static void on_count(void *ud, const struct http_answer *a)
         }
         c->max_output = c->max_output < room ? c->max_output : room;
     }
-    if (send_request(c, &e) < 0)
-        tell_error(c, &e);
-}
-
-/* Of what was read. */
-static void learn_bytes(struct model_call *c, int64_t tokens)
-{
-    enum { SURE_TOKENS = 500 };
-    if (c->m->count_url && tokens >= SURE_TOKENS)
-        c->m->memory->token_bytes = (double)c->body_n / (double)tokens;
-}
-
-static void again(struct model_call *c, const char *what)
-{
-    struct err e = { 0 };
-    log_info("model_adapts", KV_S("model", c->m->section), KV_S("to", what));
-    if (strcmp(what, "effort") == 0 || strcmp(what, "thinking") == 0 ||
-        (strcmp(what, "temperature") == 0 && !c->m->tempered_by_us)) /* what was asked for is not done */
-        log_warn("model_setting_refused", KV_S("model", c->m->section), KV_S("setting", what));
-    if (send_request(c, &e) < 0)
-        tell_error(c, &e);
-}
-
-static bool has_calls(const struct model_ask *ask)
-{
-    for (size_t i = 0; i < ask->msg_n; i++)
-        if (ask->msgs[i].call_n)
-            return true;
-    return false;
-}
-
-/* True when it was asked again. */
-static bool learn(struct model_call *c, const struct wire_error *error)
-{
-    struct model *m = c->m;
-    const struct wire_request asked = request_of(c);
-    const struct provider_sent sent = {
-        .wire = m->wire,
-        .quirks = c->quirks,
-        .tools = json_len(asked.schema) > 0,
-        .stream = asked.stream,
-        .fenced = asked.fenced,
-        .may_fence = !m->native && !m->fence,
-        .calls = has_calls(&c->ask),
-        .max_output = c->max_output,
-        .tempered = asked.tempered,
-    };
-    const char *what = "less";
-    if (c->lessons++ >= LESSONS_MAX)
-        return false;
-    const int64_t before = c->max_output;
-    if (provider_learn(error, &sent, &c->quirks, &c->max_output, &what)) {
-        m->memory->quirks |= c->tried_plain ? 0 : c->quirks;
-        if (c->max_output < before && !wire_error_sent(error) && !strchr(error->message, '+'))
-            m->memory->max_output = c->max_output; /* a limit of the model, not of this conversation */
-    } else if (m->memory->worked || c->tried_plain || !provider_plainest(error, &c->quirks)) {
-        return false;
-    } else {
-        c->tried_plain = true;
-    }
-    again(c, what);
-    return true;
-}
-
-/* By its header, else by its words. */
-static long retry_ms(const struct http_answer *a, const struct wire_error *error)
-{
-    const int64_t asked = http_retry_after_ms(a), wait = asked > 0 ? asked : wire_error_wait_ms(error);
-    return wait <= RETRY_AFTER_MAX_MS ? (long)wait : 0;
-}
-
-static void refuse(struct model_call *c, const struct http_answer *a)
-{
-    struct err e = { 0 };
-    struct wire_error error;
-    wire_error_read(&error, a->status, str_peek(&c->refusal), c->refusal.len);
-    if (a->status < 400 && http_header(a, "location"))
-        (void)snprintf(error.message, sizeof(error.message), "%.500s", http_header(a, "location"));
-    if (wire_error_filtered(&error)) {
-        struct model_answer none = { .msg = { .role = MODEL_ASSISTANT, .text = xstrdup("") },
-                                     .stop = MODEL_STOP_REFUSED };
-        tell_answer(c, &none);
-        return;
-    }
-    if (learn(c, &error))
-        return;
-    (void)wire_error_set(&e, &error);
-    const char *should = http_header(a, "x-should-retry");
-    if (should && strcmp(should, "true") == 0 && !err_retryable(&e))
-        e.kind = ERR_NET;
-    else if (should && strcmp(should, "false") == 0 && err_retryable(&e))
-        e.kind = ERR_REFUSED;
-    if (e.kind == ERR_LIMIT)
-        e.retry_ms = retry_ms(a, &error);
-    tell_length(c, &error, &e);
-    tell_error(c, &e);
-}
-
-/* The same program at the same place of a conversation gets the same id. */
-static char *fence_id(const struct model_call *c)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < c->ask.msg_n; i++)
-        n += c->ask.msgs[i].call_n;
-    uint32_t h = 2166136261u; /* FNV-1a */
-    for (const char *s = c->ask.seed ? c->ask.seed : ""; *s; s++)
-        h = (h ^ (unsigned char)*s) * 16777619u;
-    return xasprintf("fence_%08x_%zu", h, n + 1);
-}
-
-/* Ollama drops the front of a conversation that does not fit, and says nothing. */
-static void check_usage(const struct model_call *c, const struct model_usage *u)
-{
-    enum { LONG_BYTES = 16000, TOKEN_BYTES_MOST = 10 };
-    if (u->in > 0 && c->body_n > LONG_BYTES && (size_t)u->in * TOKEN_BYTES_MOST < c->body_n)
-        log_warn("model_lost_context", KV_S("model", c->m->section), KV_I("bytes", c->body_n), KV_I("tokens", u->in));
-}
-
-/* Some servers swallow tools and say nothing; then the model, which was told to run programs, writes them into its text. What has
- * never called a tool and does so is a model without tools. */
-static void take_program(struct model_call *c, const struct wire_request *asked, struct model_answer *a)
-{
-    struct provider_memory *memory = c->m->memory;
-    const bool native = json_len(asked->schema) > 0 && asked->tools == MODEL_TOOLS_AUTO;
-    memory->called = memory->called || (native && a->msg.call_n);
-    if (!asked->fenced && (!native || memory->called || c->m->native))
-        return;
-    autofree char *id = fence_id(c);
-    fence_answer(a, asked->stream || native, c->ask.schema, id);
-    fence_forget(a, c->ask.fence);
-    if (native && a->msg.call_n) {
-        memory->quirks |= WIRE_FENCE;
-        log_info("model_adapts", KV_S("model", c->m->section), KV_S("to", "programs in its text"));
-    }
-}
-
-/* Models that reason go round in circles without chance in their words. */
-static void leave_reasoning_alone(struct model_call *c)
-{
-    const struct wire_reader *r = &c->reader;
-    bool reasons = strstr(str_peek(&r->words), "</think>") != NULL;
-    for (size_t i = 0; i < r->block_n && !reasons; i++)
-        reasons = r->blocks[i].kind == WIRE_THINKING;
-    if (reasons && c->m->tempered_by_us)
-        c->m->memory->quirks |= WIRE_NO_TEMPERATURE;
-}
-
-static void finish(struct model_call *c)
-{
-    struct model_answer a = { 0 };
-    struct err e = { 0 };
-    const struct wire_request asked = request_of(c);
-    leave_reasoning_alone(c);
-    const int rc = wire_reader_finish(&c->reader, &asked, &a, &e);
-    if (c->cancelled) { /* by the last words */
-        wire_answer_clear(&a);
-        call_free(c);
-        return;
-    }
-    if (rc < 0) {
-        const struct wire_error error = c->reader.error;
-        if (c->reader.failed && c->reader.events <= 1 && error.status && learn(c, &error))
-            return; /* a refusal at status 200 */
-        tell_length(c, &error, &e);
-        tell_error(c, &e);
-        return;
-    }
-    c->m->memory->worked = true;
-    c->m->memory->quirks |= c->quirks;
-    check_usage(c, &a.usage);
-    learn_bytes(c, a.usage.in);
-    take_program(c, &asked, &a);
-    tell_answer(c, &a);
-}
-
-static void on_done(void *ud, const struct http_answer *a)
-{
-    struct model_call *c = ud;
-    c->http = NULL;
-    struct err e = { 0 };
-    if (a->err && (a->status != 200 || !(wire_reader_whole(&c->reader) || c->reader.failed))) {
-        e = c->broken.kind != ERR_NONE ? c->broken : *a->err;
-        if (a->status == 200 && e.kind == ERR_NET)
-            (void)err_wrap(&e, "the answer was cut off");
-        tell_error(c, &e);
-    } else if (a->status == 200) {
-        finish(c);
-    } else {
-        refuse(c, a);
-    }
+    if (provider_send(c, &e) < 0)
+        provider_tell_error(c, &e);
 }
 
 /* ---- the dialects ---- */

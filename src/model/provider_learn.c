@@ -69,11 +69,19 @@ static unsigned no_thinking(const struct wire_error *w, const struct provider_se
                                                                                                         : 0;
 }
 
+/* xAI: "does not support parameter reasoningEffort" */
+static bool is_parameter(const struct wire_error *w, const char *field)
+{
+    const char *at = strstr(w->message, "parameter ");
+    return at && strncmp(at + strlen("parameter "), field, strlen(field)) == 0;
+}
+
 static unsigned no_such_effort(const struct wire_error *w, const struct provider_sent *s)
 {
-    static const char *const fields[] = { "reasoning_effort", "reasoning", "output_config", "effort" };
+    static const char *const fields[] = { "reasoning_effort", "reasoning", "output_config", "effort",
+                                          "reasoningEffort" };
     for (size_t i = 0; i < countof(fields); i++)
-        if (!(s->quirks & WIRE_EFFORT_NONE) && wire_error_names(w, fields[i]))
+        if (!(s->quirks & WIRE_EFFORT_NONE) && (wire_error_names(w, fields[i]) || is_parameter(w, fields[i])))
             return WIRE_NO_EFFORT;
     return 0;
 }
@@ -106,8 +114,13 @@ static unsigned drop_field(const struct wire_error *w, const struct provider_sen
 
 static unsigned no_stream(const struct wire_error *w, const struct provider_sent *s)
 {
-    static const char *const words[] = { "verified to stream", "streaming is not supported",
-                                         "does not support streaming", "stream is not supported", NULL };
+    static const char *const words[] = { "verified to stream",
+                                         "streaming is not supported",
+                                         "does not support streaming",
+                                         "stream is not supported",
+                                         "tool use in streaming",
+                                         "tools in streaming",
+                                         NULL };
     return s->stream && wire_error_says(w, words) ? WIRE_NO_STREAM : 0;
 }
 
@@ -193,8 +206,8 @@ static const struct {
     learn_fn *learn;
 } lessons[] = {
     { "reasoning_effort", no_effort }, /* names tools, too */
+    { "stream", no_stream },           /* so does this */
     { "tools", no_tools },
-    { "stream", no_stream },
     { "role", other_role },
     { "reasoning_content", other_reasoning },
     { "content", other_content },

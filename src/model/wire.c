@@ -102,7 +102,9 @@ struct wire_block *wire_block_add(struct wire_reader *r, int64_t slot, enum wire
 void wire_block_args(struct wire_block *b, const char *text)
 {
     const size_t n = strlen(text), so_far = b->text.len - b->again;
-    if (so_far && n >= so_far && memcmp(str_peek(&b->text) + b->again, text, so_far) == 0)
+    const bool begins_anew = so_far && n >= so_far && memcmp(str_peek(&b->text) + b->again, text, so_far) == 0;
+    const bool was_nothing = strcmp(str_peek(&b->text), "{}") == 0; /* in place of what is still to come */
+    if (begins_anew || was_nothing)
         b->again = b->text.len;
     str_add(&b->text, text, n);
 }

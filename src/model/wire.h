@@ -203,6 +203,8 @@ int64_t wire_error_window(const struct wire_error *w);
 int64_t wire_error_sent(const struct wire_error *w);
 /* The wait that it names in words ("Please try again in 1.5s"); 0: none. */
 int64_t wire_error_wait_ms(const struct wire_error *w);
+/* A time until something is open again, as headers have it: seconds, "6m0.5s", or seconds or milliseconds since 1970; 0: none of these. */
+int64_t wire_wait_ms(const char *text, int64_t now_ms);
 /* As an error of ours. Kinds: ERR_CONFIG what the operator must mend (key, model name, address, money: sys EDQUOT); ERR_LIMIT
  * too many requests, overloaded; ERR_NET the peer's own trouble; ERR_REFUSED the rest. A conversation that is too long is ERR_REFUSED
  * with sys EMSGSIZE (model_err_too_long). Returns -1. */

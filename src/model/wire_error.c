@@ -65,8 +65,11 @@ bool wire_error_names(const struct wire_error *w, const char *field)
 
 bool wire_error_filtered(const struct wire_error *w)
 {
-    static const char *const words[] = { "content_filter", "ResponsibleAIPolicyViolation", "content_policy_violation",
-                                         NULL };
+    static const char *const words[] = { "content_filter",           "ResponsibleAIPolicyViolation",
+                                         "content_policy_violation", "content management policy",
+                                         "data_inspection_failed",   "DataInspectionFailed",
+                                         "SensitiveContentDetected", "input was flagged",
+                                         "PROHIBITED_CONTENT",       NULL };
     return wire_error_says(w, words);
 }
 
@@ -91,6 +94,21 @@ static int64_t read_wait(const char *at)
         at = end + strlen(units[i].unit);
     }
     return (int64_t)sum;
+}
+
+int64_t wire_wait_ms(const char *text, int64_t now_ms)
+{
+    const double longest_s = 1e8, longest_epoch_s = 1e10; /* more is a point in time, in seconds, in milliseconds */
+    char *end = NULL;
+    const double n = strtod(text, &end);
+    if (end == text || !(n > 0))
+        return 0;
+    if (*end)
+        return read_wait(text);
+    if (n < longest_s)
+        return (int64_t)(n * 1000);
+    const double at_ms = n < longest_epoch_s ? n * 1000 : n;
+    return at_ms > (double)now_ms && at_ms < (double)now_ms * 2 ? (int64_t)at_ms - now_ms : 0;
 }
 
 static bool too_long(const struct wire_error *w)

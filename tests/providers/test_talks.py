@@ -167,11 +167,30 @@ class EachDialect:
         self.assertNotIn(KEY, a["error"])
         self.assertEqual(len(fake.headers), 1)
 
+    def test_a_key_that_was_changed_while_the_program_runs_is_found(self) -> None:
+        fake = self.fake(lambda body: Reply(text="good"))
+        t = self.talk(fake)
+        self.assertEqual(t.say("Q?")["text"], "good")
+        fake.key = "sk-test-another-key"
+        self.assertEqual((t.say("Q?")["kind"], len(fake.headers)), ("config", 2))  # the same key is not tried again
+        self.key_file.write_text(fake.key + "\r\n")
+        self.assertEqual((t.say("Q?")["text"], len(fake.headers)), ("good", 4))
+        self.assertEqual((t.say("Q?")["text"], len(fake.headers)), ("good", 5))
+        fake.key = "sk-test-a-third-key"
+        self.key_file.unlink()
+        a = t.say("Q?")
+        self.assertEqual((a["kind"], a["sys"]), ("config", errno.EACCES))
+        self.assertNotIn("another-key", t.log + a["error"])
+
     def test_busy_servers_say_when_to_come_back(self) -> None:
         for status, headers, kind, wait in (
             (429, {"retry-after": "2"}, "limit", 2000),
             (429, {"retry-after-ms": "1500", "retry-after": "9"}, "limit", 1500),
             (429, {"retry-after": "999"}, "limit", 0),
+            (429, {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1s", "x-ratelimit-remaining-tokens": "9", "x-ratelimit-reset-tokens": "6m0s"}, "limit", 1000),
+            (429, {"x-ratelimit-reset": "1m30s"}, "limit", 90000),
+            (429, {"x-ratelimit-reset": "4102444800000"}, "limit", 0),
+            (429, {"retry-after": "Fri, 31 Dec 1999 23:59:59 GMT"}, "limit", 0),
             (529, {}, "limit", 0),
             (503, {"retry-after": "1"}, "net", 0),
             (500, {}, "net", 0),
@@ -238,6 +257,7 @@ class EachDialect:
         other = self.fake(script_of(Reply(text="stolen")))
         a = self.one(Reply(status=307, headers={"location": other.url + "/x"}, error={}))
         self.assertEqual(a["kind"], "config")
+        self.assertIn(other.url + "/x", a["error"])
         self.assertEqual(other.headers, [])
 
     def test_an_event_past_the_ceiling_ends_the_answer(self) -> None:

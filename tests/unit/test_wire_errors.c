@@ -140,10 +140,68 @@ static void the_most_that_a_server_gives_is_read_in_its_own_words(void **state)
     }
 }
 
+static void a_filter_is_told_from_a_mistake(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body;
+        bool filtered;
+    } table[] = {
+        { "{\"error\":{\"code\":\"content_filter\",\"message\":\"m\",\"innererror\":{\"code\":\"ResponsibleAIPolicyViolation\"}}}",
+          true },
+        { "{\"error\":{\"message\":\"The response was filtered due to the prompt triggering Azure OpenAI's content management policy.\"}}",
+          true },
+        { "{\"code\":\"DataInspectionFailed\",\"message\":\"Input data may contain inappropriate content.\"}", true },
+        { "{\"error\":{\"code\":403,\"message\":\"m requires moderation. Your input was flagged for \\\"x\\\".\"}}",
+          true },
+        { "{\"error\":{\"code\":\"SensitiveContentDetected.Severe\",\"message\":\"m\"}}", true },
+        { "{\"error\":{\"message\":\"content must not be null\"}}", false },
+    };
+    for (size_t i = 0; i < countof(table); i++) {
+        struct wire_error w;
+        wire_error_read(&w, 400, table[i].body, strlen(table[i].body));
+        if (wire_error_filtered(&w) != table[i].filtered)
+            fail_msg("%s", table[i].body);
+    }
+}
+
+static void a_reset_is_read_in_every_form(void **state)
+{
+    (void)state;
+    const int64_t now_ms = 1700000000000;
+    static const struct {
+        const char *text;
+        int64_t ms;
+    } table[] = {
+        { "1", 1000 },
+        { "0.5", 500 },
+        { "1s", 1000 },
+        { "6m0s", 360000 },
+        { "1m12.5s", 72500 },
+        { "350ms", 350 },
+        { "1700000030", 30000 },
+        { "1700000030.5", 30500 },
+        { "1700000030000", 30000 },
+        { "1600000000", 0 },
+        { "9e300", 0 },
+        { "nan", 0 },
+        { "-5", 0 },
+        { "0", 0 },
+        { "2026-01-01T00:00:00Z", 0 },
+        { "soon", 0 },
+        { "", 0 },
+    };
+    for (size_t i = 0; i < countof(table); i++)
+        if (wire_wait_ms(table[i].text, now_ms) != table[i].ms)
+            fail_msg("%s: %lld", table[i].text, (long long)wire_wait_ms(table[i].text, now_ms));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(errors_of_many_shapes_are_read),
+        cmocka_unit_test(a_filter_is_told_from_a_mistake),
+        cmocka_unit_test(a_reset_is_read_in_every_form),
         cmocka_unit_test(the_most_that_a_server_gives_is_read_in_its_own_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

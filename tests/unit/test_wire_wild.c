@@ -139,6 +139,16 @@ static const struct shape chat_shapes[] = {
       "|f({\"a\":{\"a\":1}})" },
     { "two different objects", CALLS(FN("\"index\":0,\"id\":\"a\",", "f", A1)) CALLS(ARGS("\"index\":0,", A2)) DONE,
       "|f({\"code\":\"1\"}{\"code\":\"2\"})" },
+    { "an empty object, then the arguments",
+      CALLS(FN("\"index\":0,\"id\":\"a\",", "f", "{}")) CALLS(ARGS("\"index\":0,", "{\\\"code"))
+          CALLS(ARGS("\"index\":0,", "\\\":\\\"1\\\"}")) DONE,
+      CALL1 },
+    { "a call that is no list",
+      DELTA("\"tool_calls\":" FN("\"index\":0,\"id\":\"a\",", "f", "{\\\"code"))
+          DELTA("\"tool_calls\":" ARGS("\"index\":0,", "\\\":\\\"1\\\"}")) DONE,
+      CALL1 },
+    { "a call without a function", CALLS("{\"index\":0,\"id\":\"a\",\"name\":\"f\",\"arguments\":\"" A1 "\"}") DONE,
+      CALL1 },
     { "arguments as an object",
       CALLS("{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":{\"code\":\"1\"}}}") DONE, CALL1 },
     { "arguments that are null",
