@@ -11,7 +11,6 @@
 enum {
     SMALL_MAX = 12, /* months, items of a list: counted by eye */
     JOINED_MAX = 4096,
-    KEY_MIN = 12,        /* letters and digits of a key */
     SAID_MAX = 400,      /* numbers of one answer that are looked at */
     WORDS_MAX = 8 << 20, /* of the evidence, by ear: more is not kept */
 };
@@ -43,18 +42,6 @@ void claims_add(struct claims *c, const char *at, size_t n)
             return;
     if (c->n < CLAIMS_MAX)
         c->at[c->n++] = xstrndup(at, n);
-}
-
-/* A nonce, a checksum: hex digits and letters in one long word. They show nothing, and a random 25 in one must not support a
- * 25. Returns what is behind it, or `at`. */
-static const char *skip_key(const char *begin, const char *at)
-{
-    size_t n = 0, digits = 0;
-    if (at > begin && isalnum((unsigned char)at[-1]))
-        return at;
-    for (; isxdigit((unsigned char)at[n]); n++)
-        digits += digit(at[n]);
-    return n >= KEY_MIN && digits && digits < n && !isalnum((unsigned char)at[n]) ? at + n : at;
 }
 
 /* ---- evidence ---- */
@@ -96,16 +83,20 @@ static void add_groups(struct evidence *e, const struct run *r)
 }
 
 /* As a claim that begins at this digit would be read. */
-static void add_from(struct evidence *e, const char *at)
+static void add_from(struct evidence *e, const char *begin, const char *at)
 {
     struct number n;
     struct run r;
     double scale = 1;
     (void)number_read(&n, &r, at);
-    (void)number_magnitude(n.end, &scale);
+    const char *end = number_magnitude(n.end, &scale);
     add_values(e, &n, 1);
     if (scale > 1)
         add_values(e, &n, scale);
+    if (n.n && number_percent(begin, at, &end))
+        add_values(e, &n, scale / 100);
+    if (number_spaced(&n, begin, at))
+        add_values(e, &n, 1);
 }
 
 static const char *add_spelled(struct evidence *e, const char *begin, const char *at)
@@ -122,7 +113,7 @@ static void add_numbers(struct evidence *e, const char *begin)
 {
     for (const char *text = begin; *text;) {
         struct run r;
-        const char *behind = skip_key(begin, text);
+        const char *behind = prose_skip_key(begin, text);
         if (behind == text && !digit(*text))
             behind = add_spelled(e, begin, text);
         if (behind > text || !digit(*text)) {
@@ -132,7 +123,7 @@ static void add_numbers(struct evidence *e, const char *begin)
         number_run(&r, text);
         add_groups(e, &r);
         for (size_t i = 0; i < r.n; i++)
-            add_from(e, r.groups[i].at);
+            add_from(e, begin, r.groups[i].at);
         text = r.end;
     }
 }
@@ -200,7 +191,7 @@ void evidence_sort(struct evidence *e)
     e->sorted = true;
 }
 
-static bool has_between(const struct evidence *e, double low, double high)
+bool evidence_between(const struct evidence *e, double low, double high)
 {
     size_t from = 0, to = e->n;
     while (from < to) {
@@ -215,30 +206,11 @@ static bool has_between(const struct evidence *e, double low, double high)
 
 bool evidence_has(const struct evidence *e, double v, double unit)
 {
-    const double slack = 1e-9 * (v > 1 ? v : 1);
-    return has_between(e, v - unit / 2 - slack, v + unit * (1 - 1e-9) + slack);
+    const double slack = 1e-13 * (v > 1 ? v : 1); /* what reading and scaling cost */
+    return evidence_between(e, v - unit / 2 - slack, v + unit * (1 - 1e-6) + slack);
 }
 
 /* ---- claims ---- */
-
-/* "about 1,200": written with less precision than its digits say. */
-static double loose_unit(const char *begin, const struct number *n, const struct run *r)
-{
-    static const char *const hedges[] = { "~",          "\xe2\x89\x88",   "about ",       "around ",
-                                          "roughly ",   "approximately ", "nearly ",      "almost ",
-                                          "over ",      "\xe7\xba\xa6",   "\xe8\xbf\x91", "more than ",
-                                          "less than ", "under " };
-    const struct group *g = &r->groups[r->n - 1];
-    double unit = 1;
-    bool hedged = false;
-    for (size_t i = 0; i < countof(hedges) && !hedged; i++) {
-        const size_t len = strlen(hedges[i]);
-        hedged = (size_t)(n->at - begin) >= len && strncasecmp(n->at - len, hedges[i], len) == 0;
-    }
-    for (const char *c = g->at + g->n; hedged && c > r->at && (c[-1] == '0' || !digit(c[-1])); c--)
-        unit *= c[-1] == '0' ? 10 : 1;
-    return unit;
-}
 
 static bool is_supported(const struct evidence *e, const struct number *n, double scale, double loose)
 {
@@ -256,17 +228,19 @@ static bool is_small(const struct number *n)
     return n->whole && n->units[0] >= 1 && (n->values[0] <= SMALL_MAX || n->values[0] == 100);
 }
 
-/* "30,40" may be two numbers as well: then each must be supported. */
+/* "30,40" may be two numbers as well: then each must be supported. Two small ones are rather one with a point. */
 static bool is_supported_list(const struct evidence *e, const struct run *r)
 {
+    bool small = true;
     for (size_t i = 0; i < r->n; i++) {
         struct number one = { 0 };
         number_group(&one, r, i, false);
         if ((i + 1 < r->n && r->seps[i] != ',') || !one.n ||
             (one.values[0] > SMALL_MAX && !is_supported(e, &one, 1, 1)))
             return false;
+        small = small && one.values[0] <= SMALL_MAX;
     }
-    return r->n > 1;
+    return r->n > 1 && (!small || r->n > 2);
 }
 
 /* What an answer says, in its order. */
@@ -285,6 +259,26 @@ static void list_add(struct list *l, const struct said *s)
     l->at[l->n++].paragraph = l->paragraph;
 }
 
+/* Small, or shown. */
+static bool is_fine(const struct evidence *e, const char *at)
+{
+    struct number n;
+    struct run r;
+    return number_read(&n, &r, at) && (is_small(&n) || is_supported(e, &n, 1, 1));
+}
+
+/* "1 234" is one number where that is shown, or where its parts are not. */
+static void read_spaced(const struct list *l, struct number *n)
+{
+    struct number spaced;
+    if (!number_spaced(&spaced, l->begin, n->at))
+        return;
+    const double loose = prose_looseness(l->begin, spaced.at, spaced.end);
+    const char *second = strchr(n->at, ' ') + 1;
+    if (is_supported(l->e, &spaced, 1, loose) || !is_fine(l->e, n->at) || !is_fine(l->e, second))
+        *n = spaced;
+}
+
 /* Reads one number of the prose; returns what is behind it. */
 static const char *read_said(struct list *l, const char *at)
 {
@@ -292,14 +286,16 @@ static const char *read_said(struct list *l, const char *at)
     struct run r;
     if (!number_read(&s.n, &r, at))
         return s.n.end;
+    read_spaced(l, &s.n);
     const char *digits_end = s.n.end;
-    s.loose = loose_unit(l->begin, &s.n, &r);
+    s.loose = prose_looseness(l->begin, at, digits_end);
     const char *end = number_magnitude(digits_end, &s.scale);
     s.n.percent = number_percent(l->begin, at, &end);
     const bool plain = s.scale == 1 && (!s.n.percent || s.n.values[0] == 100 || end == digits_end);
     s.counted = !(plain && is_small(&s.n)) && digits_end - at <= CLAIMS_DIGITS_MAX;
-    s.known = is_supported(l->e, &s.n, s.scale, s.loose) || is_supported_list(l->e, &r);
     s.n.end = end;
+    s.known = is_supported(l->e, &s.n, s.scale, s.loose) || (r.end == digits_end && !s.n.percent && is_supported_list(l->e, &r)) ||
+              prose_convention(l->e, l->begin, &s.n);
     list_add(l, &s);
     return end;
 }
@@ -317,71 +313,22 @@ static const char *read_spelled(struct list *l, const char *at)
     return end;
 }
 
-/* A word in Latin letters, digits and underscores: Q1, x2, sha256 */
-static bool in_name(const char *begin, const char *at)
+/* A date is judged as a day. */
+static const char *skip_shown_day(const struct list *l, const char *at)
 {
-    return at > begin && (isalpha((unsigned char)at[-1]) || at[-1] == '_');
-}
-
-static const char *skip_name(const char *at)
-{
-    while (isalnum((unsigned char)*at) || *at == '_' || ((*at == '.' || *at == '-') && isalnum((unsigned char)at[1])))
-        at++;
-    return at;
-}
-
-static bool begins_line(const char *begin, const char *at)
-{
-    while (at > begin && strchr(" \t>*-", at[-1]))
-        at--;
-    return at == begin || at[-1] == '\n';
-}
-
-/* "12. " or "12) " at the beginning of a line */
-static const char *skip_marker(const char *begin, const char *at)
-{
-    const char *end = at;
-    if (!digit(*at) || !begins_line(begin, at))
-        return at;
-    while (digit(*end))
-        end++;
-    return (*end == '.' || *end == ')') && end[1] == ' ' ? end + 1 : at;
-}
-
-/* Backticks: a program is no claim, a lone number in them is. Returns where to go on reading. */
-static const char *skip_code(const char *at)
-{
-    const size_t ticks = strspn(at, "`");
-    const char *body = at + ticks;
-    if (ticks >= 3)
-        return strncmp(body, "py", 2) == 0 || strncmp(body, "sql", 3) == 0
-                   ? (strstr(body, "```") ? strstr(body, "```") + 3 : body + strlen(body))
-                   : body + strcspn(body, "\n");
-    const char *end = strchr(body, '`');
-    if (!end || strspn(body, "0123456789.,%+- ") == (size_t)(end - body))
-        return body;
-    return end + strspn(end, "`");
-}
-
-static const char *skip_address(const char *at)
-{
-    return at + strcspn(at, " \t\n)>]\"");
+    struct calendar_date d;
+    return calendar_date(&d, l->begin, at) && days_have(l->e, &d) ? d.end : at;
 }
 
 static const char *read_next(struct list *l, const char *at)
 {
-    const char *behind = skip_marker(l->begin, at);
-    if (behind > at)
-        return behind;
-    if (*at == '`')
-        return skip_code(at);
-    if (strncmp(at, "://", 3) == 0)
-        return skip_address(at);
-    behind = skip_key(l->begin, at);
+    const char *behind = prose_skip(l->begin, at);
+    if (behind == at)
+        behind = skip_shown_day(l, at);
     if (behind > at)
         return behind;
     if (digit(*at))
-        return in_name(l->begin, at) ? skip_name(at) : read_said(l, at);
+        return read_said(l, at);
     l->paragraph += at[0] == '\n' && at[1] == '\n';
     behind = read_spelled(l, at);
     return behind > at ? behind : at + 1;

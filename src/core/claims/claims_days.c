@@ -74,7 +74,7 @@ void days_count(struct evidence *e, const char *text)
 
 /* ---- claims ---- */
 
-static bool has_day(const struct evidence *e, const struct calendar_date *d)
+bool days_have(const struct evidence *e, const struct calendar_date *d)
 {
     for (size_t i = 0; i < e->day_n; i++)
         for (size_t k = 0; k < d->n; k++)
@@ -165,7 +165,7 @@ void claims_days(struct claims *out, const char *markdown, struct evidence *e)
         struct calendar_date d;
         const char *from = skip_program(at);
         if (from == at && calendar_date(&d, plain, at)) {
-            if (!has_day(e, &d))
+            if (!days_have(e, &d))
                 claims_add(out, at, (size_t)(d.end - at));
             from = d.end;
         } else if (from == at) {

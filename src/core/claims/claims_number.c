@@ -117,25 +117,59 @@ static void read_values(struct number *out, const struct run *r)
         add_reading(out, r, last, true);
 }
 
+/* "e6", " × 10^6", "x10^-3", "×10⁶": where the exponent begins, NULL: there is none. */
+static const char *exponent_at(const char *at)
+{
+    static const char *const signs[] = { "×", "x", "*", "\\times", "·" };
+    if ((*at | 0x20) == 'e')
+        return at + 1;
+    at += *at == ' ';
+    for (size_t i = 0; i < countof(signs); i++) {
+        const size_t n = strlen(signs[i]);
+        if (strncmp(at, signs[i], n) != 0)
+            continue;
+        at += n + (at[n] == ' ');
+        if (strncmp(at, "10", 2) != 0)
+            return NULL;
+        at += 2;
+        at += strncmp(at, "**", 2) == 0 ? 2 : *at == '^';
+        return at + (*at == '{');
+    }
+    return NULL;
+}
+
+/* Digits, small and raised ones too. */
+static long read_power(const char *at, const char **end)
+{
+    static const char *const raised[] = { "⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹" };
+    const size_t minus = strncmp(at, "−", 3) == 0 || strncmp(at, "⁻", 3) == 0 ? 3 : *at == '-';
+    long power = 0;
+    at += minus ? minus : *at == '+';
+    *end = NULL;
+    for (size_t i = 0; i < countof(raised); i++) {
+        const size_t n = digit(*at) ? 1 : strlen(raised[i]);
+        if (power > 999 || (n > 1 ? strncmp(at, raised[i], n) != 0 : *at != (char)('0' + i)))
+            continue;
+        power = 10 * power + (long)i;
+        at += n;
+        *end = at;
+        i = SIZE_MAX;
+    }
+    return minus ? -power : power;
+}
+
 static void read_exponent(struct number *out)
 {
-    const char *at = out->end + 1;
-    if ((*out->end | 0x20) != 'e')
+    const char *end = NULL, *at = exponent_at(out->end);
+    const long power = at ? read_power(at, &end) : 0;
+    if (!end || digit(*end) || isalpha((unsigned char)*end))
         return;
-    at += *at == '-' || *at == '+';
-    if (!digit(*at))
-        return;
-    const char *end = at;
-    while (digit(*end))
-        end++;
-    if (isalpha((unsigned char)*end))
-        return;
-    const double scale = pow(10, strtod(out->end + 1, NULL));
+    const double scale = pow(10, (double)power);
     for (size_t i = 0; i < out->n; i++) {
         out->values[i] *= scale;
         out->units[i] *= scale;
     }
-    out->end = end;
+    out->end = end + (*end == '}');
 }
 
 /* Longer words before their beginnings. */
@@ -143,15 +177,87 @@ static const struct {
     const char *word;
     double scale;
 } magnitudes[] = {
-    { "thousand", 1e3 },   { "millions", 1e6 },     { "million", 1e6 },   { "billion", 1e9 }, { "trillion", 1e12 },
-    { "bn", 1e9 },         { "lakhs", 1e5 },        { "lakh", 1e5 },      { "crores", 1e7 },  { "crore", 1e7 },
-    { "tausend", 1e3 },    { "tsd.", 1e3 },         { "millionen", 1e6 }, { "mio.", 1e6 },    { "mio", 1e6 },
-    { "milliarden", 1e9 }, { "mrd.", 1e9 },         { "mrd", 1e9 },       { "mille", 1e3 },   { "milliards", 1e9 },
-    { "millones", 1e6 },   { "mil millones", 1e9 }, { "mil", 1e3 },       { "milhões", 1e6 }, { "тыс.", 1e3 },
-    { "млн", 1e6 },        { "млрд", 1e9 },         { "十万", 1e5 },      { "百万", 1e6 },    { "千万", 1e7 },
-    { "十亿", 1e9 },       { "百亿", 1e10 },        { "千", 1e3 },        { "万亿", 1e12 },   { "万", 1e4 },
-    { "萬", 1e4 },         { "亿", 1e8 },           { "億", 1e8 },        { "兆", 1e12 },     { "천", 1e3 },
-    { "만", 1e4 },         { "억", 1e8 },           { "k", 1e3 },         { "m", 1e6 },       { "b", 1e9 },
+    { "thousand", 1e3 },
+    { "millions", 1e6 },
+    { "million", 1e6 },
+    { "billion", 1e9 },
+    { "trillion", 1e12 },
+    { "bn", 1e9 },
+    { "mn", 1e6 },
+    { "lakhs", 1e5 },
+    { "lakh", 1e5 },
+    { "crores", 1e7 },
+    { "crore", 1e7 },
+    { "tausend", 1e3 },
+    { "tsd.", 1e3 },
+    { "tsd", 1e3 },
+    { "millionen", 1e6 },
+    { "mio.", 1e6 },
+    { "mio", 1e6 },
+    { "milliarden", 1e9 },
+    { "milliarde", 1e9 },
+    { "mrd.", 1e9 },
+    { "mrd", 1e9 },
+    { "mille", 1e3 },
+    { "milliards", 1e9 },
+    { "milliard", 1e9 },
+    { "millones", 1e6 },
+    { "millón", 1e6 },
+    { "mil millones", 1e9 },
+    { "mil milhões", 1e9 },
+    { "mila", 1e3 },
+    { "milioni", 1e6 },
+    { "milione", 1e6 },
+    { "miliardi", 1e9 },
+    { "miliardo", 1e9 },
+    { "milhões", 1e6 },
+    { "milhão", 1e6 },
+    { "bilhões", 1e9 },
+    { "bilhão", 1e9 },
+    { "duizend", 1e3 },
+    { "miljoen", 1e6 },
+    { "miljard", 1e9 },
+    { "tysiące", 1e3 },
+    { "tysięcy", 1e3 },
+    { "tys.", 1e3 },
+    { "miliony", 1e6 },
+    { "milionów", 1e6 },
+    { "miliona", 1e6 },
+    { "miliardów", 1e9 },
+    { "miliarda", 1e9 },
+    { "mln", 1e6 },
+    { "mld", 1e9 },
+    { "тыс.", 1e3 },
+    { "тысячи", 1e3 },
+    { "тысяч", 1e3 },
+    { "миллионов", 1e6 },
+    { "миллиона", 1e6 },
+    { "миллион", 1e6 },
+    { "миллиардов", 1e9 },
+    { "миллиарда", 1e9 },
+    { "миллиард", 1e9 },
+    { "млн", 1e6 },
+    { "млрд", 1e9 },
+    { "十万", 1e5 },
+    { "百万", 1e6 },
+    { "千万", 1e7 },
+    { "十亿", 1e9 },
+    { "百亿", 1e10 },
+    { "千", 1e3 },
+    { "万亿", 1e12 },
+    { "万", 1e4 },
+    { "萬", 1e4 },
+    { "亿", 1e8 },
+    { "億", 1e8 },
+    { "兆", 1e12 },
+    { "천", 1e3 },
+    { "백만", 1e6 },
+    { "만", 1e4 },
+    { "억", 1e8 },
+    { "mil", 1e3 },
+    { "k", 1e3 },
+    { "m", 1e6 },
+    { "b", 1e9 },
 };
 
 const char *number_magnitude(const char *at, double *scale)
@@ -186,9 +292,12 @@ static bool ends_at(const char *begin, const char *at, const char *word)
 
 bool number_percent(const char *begin, const char *number, const char **at)
 {
-    static const char *const signs[] = { "%",       "\\%",        "\xef\xbc\x85", "percent",    "per cent",
-                                         "pct",     "Prozent",    "pour cent",    "por ciento", "per cento",
-                                         "процент", "パーセント", "퍼센트" };
+    static const char *const signs[] = { "%",          "\\%",       "\xef\xbc\x85",        "percent",
+                                         "per cent",   "pct",       "Prozent",             "pour cent",
+                                         "por ciento", "per cento", "por cento",           "procent",
+                                         "proc.",      "процент",   "パーセント",          "퍼센트",
+                                         "pp",         "п.п.",      "points de pourcentage", "puntos porcentuales",
+                                         "pontos percentuais", "punti percentuali" };
     const char *word = skip_blank(*at);
     for (size_t i = 0; i < countof(signs); i++) {
         if (strncasecmp(word, signs[i], strlen(signs[i])) != 0)
@@ -223,6 +332,36 @@ bool number_read(struct number *out, struct run *r, const char *at)
     return true;
 }
 
+/* Groups of three behind blanks, and what stands behind the last one. */
+bool number_spaced(struct number *out, const char *begin, const char *at)
+{
+    static const char *const before[] = { ".", ",", "'", "_" };
+    struct run all = { .at = at }, last;
+    bool alone = at == begin || !digit(at[-1]);
+    for (size_t i = 0; alone && i < countof(before); i++)
+        alone = at == begin || at[-1] != *before[i] || at - 1 == begin || !digit(at[-2]);
+    *out = (struct number){ .at = at };
+    for (size_t n = strspn(at, "0123456789"); alone && n && n <= 3 && all.n + 2 < CLAIMS_GROUPS_MAX; n = 3) {
+        all.groups[all.n] = (struct group){ at, n };
+        all.seps[all.n++] = ' ';
+        at += n;
+        if (*at != ' ' || strspn(at + 1, "0123456789") != 3)
+            break;
+        at++;
+    }
+    if (all.n < 2)
+        return false;
+    number_run(&last, all.groups[all.n - 1].at);
+    if (last.n > 2)
+        return false;
+    const bool fraction = last.n == 2 && strchr(",.", last.seps[0]);
+    if (fraction)
+        all.groups[all.n] = last.groups[1];
+    add_reading(out, &all, all.n, fraction);
+    out->end = fraction ? last.end : at;
+    return out->n > 0;
+}
+
 void number_group(struct number *out, const struct run *r, size_t i, bool fraction)
 {
     struct run part = { .n = 1, .groups = { r->groups[i] } };
@@ -243,18 +382,27 @@ static int digit_of(uint32_t cp)
     return -1;
 }
 
+/* "１，２３４": a sign of the script that is no sentence's comma. */
+static bool is_wide_group(uint32_t before, const char *at)
+{
+    return digit_of(before) >= 0 && *at && digit_of(utf8_next(&at)) >= 0;
+}
+
 char *number_plain(const char *text)
 {
     AUTO(str_clear) struct str out = STR_INIT(SIZE_MAX);
+    uint32_t before = 0;
     for (const char *at = text; *at;) {
         const char *from = at;
         const uint32_t cp = utf8_next(&at);
         const int d = digit_of(cp);
+        const bool group = cp == 0xff0c && is_wide_group(before, at);
+        before = cp;
         if (d >= 0)
             str_putc(&out, (char)('0' + d));
         else if (cp == 0x66b || cp == 0xff0e)
             str_putc(&out, '.');
-        else if (cp == 0x66c)
+        else if (cp == 0x66c || group)
             str_putc(&out, ',');
         else if (cp == 0x66a)
             str_putc(&out, '%');

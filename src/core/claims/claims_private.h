@@ -29,6 +29,8 @@ void number_group(struct number *out, const struct run *r, size_t i,
                   bool fraction); /* one group, or a pair around a point */
 /* The longest number that begins at a digit. False: what begins there is none, and ends at out->end. */
 bool number_read(struct number *out, struct run *r, const char *at);
+/* "1 234 567,8": false: no such number begins here. It may be several numbers as well. */
+bool number_spaced(struct number *out, const char *begin, const char *at);
 /* "1.2 million", "30k", "3.5万": *scale is 1 and nothing is taken when there is no such word. */
 const char *number_magnitude(const char *at, double *scale);
 bool number_percent(const char *begin, const char *number, const char **at); /* a sign or word of percent, moved past */
@@ -39,10 +41,42 @@ char *number_plain(const char *text);
 /* "twenty-five", "three hundred", "三百二十", "百分之三十": what is behind it, `at` when there is none. */
 const char *spelled_read(const char *begin, const char *at, struct number *out, double *scale);
 
+/* ---- claims_spell_words.c ---- */
+enum {
+    NUMERAL_TIMES = 1, /* "hundred": what stands before it, so often */
+    NUMERAL_WEAK = 2,  /* "seize", "quince": mostly another word, and a number only beside others */
+};
+struct numeral {
+    const char *word; /* in small letters */
+    double value;
+    unsigned languages; /* bits */
+    unsigned how;
+};
+struct numeral_and {
+    const char *word;
+    unsigned languages;
+};
+extern const struct numeral numerals[];
+extern const size_t numeral_n;
+extern const struct numeral_and numeral_ands[];
+extern const size_t numeral_and_n;
+extern const unsigned numerals_in_one_word; /* languages that write them so: "zweiundvierzig" */
+extern const unsigned numerals_after_one;   /* that say "one hundred", not "hundred" alone */
+
 /* ---- claims.c ---- */
 void evidence_sort(struct evidence *e);
 /* Some value rounds to v at that unit, or was cut to it. */
 bool evidence_has(const struct evidence *e, double v, double unit);
+bool evidence_between(const struct evidence *e, double low, double high);
+
+/* ---- claims_prose.c ---- */
+/* What stands there proves and claims nothing: a list's marker, a program, an address, a name with digits: what is behind it, or `at`. */
+const char *prose_skip(const char *begin, const char *at);
+const char *prose_skip_key(const char *begin, const char *at); /* a nonce, a checksum */
+/* "about 1,200": 100 for what is written with less precision than its digits say, else 1. */
+double prose_looseness(const char *begin, const char *at, const char *end);
+/* A bound or level that custom sets, not a result: p < 0.05 beside a smaller value, a 95 % interval. */
+bool prose_convention(const struct evidence *e, const char *begin, const struct number *n);
 
 /* ---- claims_derive.c ---- */
 struct said { /* a number of the prose */
@@ -84,5 +118,6 @@ int calendar_weekday(int32_t ymd);
 
 /* ---- claims_days.c ---- */
 void days_collect(struct evidence *e, const char *text);
+bool days_have(const struct evidence *e, const struct calendar_date *d);
 void days_count(struct evidence *e, const char *text); /* whether it counts weekdays or months */
 #endif
