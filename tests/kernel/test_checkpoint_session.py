@@ -1,11 +1,19 @@
 """Checkpoints: what belongs to a session besides its variables."""
 
+import re
 import unittest
 
 from test_checkpoint_base import CheckpointTest
 
 
 class Notebook(CheckpointTest):
+    def test_what_puts_it_together_has_the_name_that_every_checkpoint_has(self):
+        self.ok("def f(): return 1")
+        self.save()
+        with open(self.path, "rb") as file:
+            named = set(re.findall(rb"kernel\.[a-z_.]+", file.read()))
+        self.assertEqual(named, {b"kernel.checkpoint_rebuild"})
+
     def test_in_out_and_the_counter_go_on(self):
         self.ok("[1, 2]")
         self.ok("x = Out[2]; 'second'")

@@ -330,7 +330,7 @@ class Drawing(FigureTest):
         self.assertTrue(self.session.exists("a.gif"))
 
     def test_without_a_helper_pictures_come_and_it_is_said(self):
-        self.ok("import kernel.gallery; kernel.gallery.HELPER = '/nonexistent'")
+        self.ok("import kernel.results.gallery; kernel.results.gallery.HELPER = '/nonexistent'")
         self.run_cell("plt.plot([1])")
         reply = self.run_cell("plt.plot([1])")
         self.assertEqual(len(reply["figures"]), 1)

@@ -175,13 +175,13 @@ class Interrupts(KernelTest):
 class Calls(KernelTest):
     def test_a_request_other_than_a_cell_can_be_interrupted(self):
         self.ok(
-            "import sys, types\n"
-            "m = types.ModuleType('kernel.intake')\n"
+            "import sys, types, kernel.files\n"
+            "m = types.ModuleType('kernel.files.intake')\n"
             "def intake(name, cwd):\n"
             "    print('working')\n"
             "    while True: pass\n"
             "m.intake = intake\n"
-            "sys.modules['kernel.intake'] = sys.modules['kernel'].intake = m"
+            "sys.modules['kernel.files.intake'] = kernel.files.intake = m"
         )
         self.session.send(3, {"op": "intake", "name": "a.csv"})
         self.session.wait_printed("working")

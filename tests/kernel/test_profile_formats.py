@@ -14,7 +14,7 @@ import openpyxl
 import pandas as pd
 from test_profile_tools import ProfileTest, profile_file
 
-from kernel import profile_data
+from kernel.files import profile_data
 
 FRAME = pd.DataFrame(
     {

@@ -12,10 +12,10 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, os.environ.get("SANDBOOK_SANDBOX", str(HERE.parent.parent / "sandbox/inside")))
 
 import pandas as pd  # noqa: E402
-from kernel import intake as intake_module  # noqa: E402, F401 - for test_intake
-from kernel.intake_names import readable  # noqa: E402, F401
-from kernel.profile import profile_file  # noqa: E402
-from kernel.profile_base import FIELDS  # noqa: E402
+from kernel.files import intake as intake_module  # noqa: E402, F401 - for test_intake
+from kernel.files.intake_names import readable  # noqa: E402, F401
+from kernel.files.profile import profile_file  # noqa: E402
+from kernel.files.profile_base import FIELDS  # noqa: E402
 
 DATA = HERE.parent / "data"
 

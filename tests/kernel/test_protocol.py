@@ -116,10 +116,10 @@ class Calls(KernelTest):
 
     def test_profile_and_intake_reach_their_modules(self):
         self.ok(
-            "import sys, types\nk = sys.modules['kernel']\n"
+            "import sys, types\nimport kernel.files as k\n"
             "def stub(name, **members):\n"
-            "    m = types.ModuleType('kernel.' + name); vars(m).update(members)\n"
-            "    sys.modules['kernel.' + name] = m; setattr(k, name, m)\n"
+            "    m = types.ModuleType('kernel.files.' + name); vars(m).update(members)\n"
+            "    sys.modules['kernel.files.' + name] = m; setattr(k, name, m)\n"
             "stub('intake', intake=lambda name, cwd: [{'name': name, 'cwd': cwd}])\n"
             "stub('profile', profile_file=lambda path, name, root: {'path': path, 'name': name, 'root': root})"
         )
@@ -154,7 +154,7 @@ print(json.dumps({
     'names': sorted(n for n in shell().user_ns if not n.startswith('_')),
     'outputs': [len(shell().user_ns['Out']), len(shell().user_ns['In'])],
     'figures': pyplot.get_fignums(),
-    'modules': [m for m in ('polars', 'statsmodels.api', 'tkinter', 'kernel.intake') if m in sys.modules],
+    'modules': [m for m in ('polars', 'statsmodels.api', 'tkinter', 'kernel.files.intake') if m in sys.modules],
     'collector': [gc.isenabled(), gc.get_freeze_count() > 100000],
 }))
 """

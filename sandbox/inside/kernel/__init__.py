@@ -9,13 +9,14 @@ that session's cells until its channel is closed. Which module does what:
   head, ops, cell                the loop; requests besides cells; what belongs to the running cell
   shell, transforms, magics      IPython, embedded; what cells may contain besides Python
   audit, audit_rules             risky calls in a cell's code, named before it runs: a hint
-  display, errors                results; exceptions
-  hints, hints_usage             what was probably meant: near names; what a message of pandas asks for
+  errors, hints, hints_usage     exceptions; what was probably meant: near names; what a message of pandas asks for
   oversights                     what a cell that worked probably did not mean
-  figures, figure_text, gallery  charts: when they count, what they show, how they are delivered
-  plotly_view, style             interactive charts; how tables and charts look by default
   refusals, packages, spawning   input, debuggers, installers; what is installed; multiprocessing
-  variables, intake, profile     what a session holds; what a file holds
+  variables, folder, formulas    what a session holds; where it works; tables it made that a spreadsheet would run
+
+  results/                       how values are shown; charts: when they count, what they show, how they are delivered
+  files/                         what a file holds, and what becomes of one that arrives
+  checkpoint/                    a session as bytes, and back; `checkpoint_rebuild` stays here: every checkpoint names it
 
 Nothing is imported here: workers that multiprocessing spawns import this package for `spawning` alone.
 """

@@ -21,10 +21,10 @@ import numpy
 from . import audit, errors, frames, hot, ops, oversights
 from .cell import Cell, current
 from .copies import Copies
-from .figures import figures
+from .results.figures import figures
 from .folder import Folder
 from .formulas import Formulas
-from .gallery import Gallery
+from .results.gallery import Gallery
 from .gate import Gate, close_signals, open_signals
 from .mend import Mender
 from .shell import shell, user_path

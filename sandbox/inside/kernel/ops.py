@@ -27,13 +27,13 @@ def _vars(context: Context, spec: dict) -> dict:
 
 
 def _intake(context: Context, spec: dict) -> dict:
-    from . import intake
+    from .files import intake
 
     return {"profiles": intake.intake(spec["name"], context.data_dir)}
 
 
 def _profile(context: Context, spec: dict) -> dict:
-    from . import profile
+    from .files import profile
 
     path = os.path.join(context.data_dir, spec["path"])
     return {"profiles": [profile.profile_file(path, spec.get("as") or spec["path"], context.data_dir)]}

@@ -17,7 +17,8 @@ from IPython.utils.text import LSString, SList
 from traitlets import Instance
 from traitlets.config import Config
 
-from . import display, errors, magics, refusals, transforms
+from . import errors, magics, refusals, transforms
+from .results import display
 from .cell import Cell, current, name_of
 
 __builtins__ = dict(vars(builtins))

@@ -55,7 +55,7 @@ def _warm_charts() -> None:
     import seaborn
     from matplotlib import pyplot
 
-    from . import figures
+    from .results import figures
 
     figure, axes = pyplot.subplots(1, 2)
     axes[0].plot(["一月", "二月"], [-1, 1], label="销售额")
@@ -121,7 +121,8 @@ def _import_rest() -> None:
 
 def install() -> None:
     """Hooks and settings that are the same for every session."""
-    from . import figures, plotly_view, refusals, spawning, style
+    from . import refusals, spawning
+    from .results import figures, plotly_view, style
 
     style.apply()
     figures.install()

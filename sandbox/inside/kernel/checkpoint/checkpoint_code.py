@@ -17,7 +17,7 @@ import typing
 
 from cloudpickle import cloudpickle
 
-from . import checkpoint_rebuild as rebuild
+from .. import checkpoint_rebuild as rebuild
 
 _NAMED = {kind: name for name, kind in vars(types).items() if type(kind) is type}
 _CLASS_HEAD = ("__module__", "__slots__", "__orig_bases__")  # the last is asked for by typing.Generic

@@ -37,7 +37,7 @@ from pandas.core.internals.managers import SingleBlockManager
 
 from . import checkpoint_code as code
 from . import checkpoint_memory as memory
-from . import checkpoint_rebuild as rebuild
+from .. import checkpoint_rebuild as rebuild
 from . import checkpoint_things as things
 from .checkpoint_clock import Clock, OutOfTime
 from .checkpoint_file import Damaged, Reader, Writer

@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from numpy import ndarray
 
 from . import plotly_view
-from .cell import current
+from ..cell import current
 from .figures import figures
 from .gallery import Picture
 

@@ -25,7 +25,7 @@ from zlib import crc32
 
 import numpy
 
-from .gate import BLOCKED
+from ..gate import BLOCKED
 
 MAGIC = b"SBKCKPT1"
 FORMAT = 1

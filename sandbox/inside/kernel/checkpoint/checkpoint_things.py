@@ -13,7 +13,7 @@ import types
 import weakref
 from concurrent.futures import Future
 
-from . import checkpoint_rebuild as rebuild
+from .. import checkpoint_rebuild as rebuild
 from .checkpoint_refuse import Refused, what_is
 
 

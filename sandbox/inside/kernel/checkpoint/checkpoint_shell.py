@@ -16,7 +16,7 @@ import numpy
 import pandas
 
 from .checkpoint_words import is_a
-from .shell import Shell
+from ..shell import Shell
 
 INPUT_MAX = 4 << 20
 _CELL = re.compile(r"<cell \d+>$")

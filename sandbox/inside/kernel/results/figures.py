@@ -33,7 +33,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 from . import figure_text
-from .cell import current
+from ..cell import current
 from .gallery import SIDE_MAX, Gallery, Picture, write_png
 
 __builtins__ = dict(vars(builtins))

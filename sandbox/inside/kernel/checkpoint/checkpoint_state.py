@@ -20,7 +20,7 @@ import numpy
 import pandas
 from pandas._config import config as pandas_config
 
-from . import style
+from ..results import style
 
 _OPTIONS_OF_THE_BOX = {"HOME", "MPLBACKEND", "MPLCONFIGDIR", "PWD", "OLDPWD"}
 _NOT_OF_CHARTS = {"backend", "backend_fallback", "interactive", "toolbar"}

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 
 from . import figures as charts
-from .cell import current
+from ..cell import current
 
 __builtins__ = dict(vars(builtins))
 

@@ -15,14 +15,14 @@ from collections.abc import Callable
 from matplotlib.figure import Figure
 
 from . import checkpoint_pickle as pickling
-from . import checkpoint_rebuild as rebuild
+from .. import checkpoint_rebuild as rebuild
 from . import checkpoint_save as saving
 from . import checkpoint_shell, checkpoint_state, checkpoint_words
 from .checkpoint_clock import Clock
 from .checkpoint_file import FORMAT, Damaged, Reader
 from .checkpoint_trace import Trace
-from .figures import figures
-from .shell import Shell
+from ..results.figures import figures
+from ..shell import Shell
 
 
 def load(

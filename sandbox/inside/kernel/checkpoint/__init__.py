@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 from .checkpoint_save import Limits, dump
 from .checkpoint_thaw import load
-from .shell import shell
+from ..shell import shell
 
 __all__ = ["Limits", "dump", "load", "op_checkpoint", "op_restore"]
 

@@ -24,7 +24,7 @@ from . import checkpoint_around, checkpoint_shell, checkpoint_state, checkpoint_
 from .checkpoint_clock import Clock, OutOfTime
 from .checkpoint_file import FORMAT, TooLarge, Unwritable, Writer
 from .checkpoint_pickle import Pickler
-from .shell import Shell
+from ..shell import Shell
 
 LOST_MAX = 200
 PACKAGES = ("numpy", "pandas", "pyarrow", "polars", "scipy", "sklearn", "statsmodels", "matplotlib", "seaborn")

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 import numpy
 from PIL import Image
 
-from .cell import current
+from ..cell import current
 
 __builtins__ = dict(vars(builtins))
 

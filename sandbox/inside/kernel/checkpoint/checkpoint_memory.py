@@ -16,7 +16,7 @@ from pandas._libs.internals import Block, BlockValuesRefs
 from pandas.core.arrays.arrow.array import ArrowExtensionArray
 from pandas.core.internals.managers import SingleBlockManager
 
-from . import checkpoint_rebuild as rebuild
+from .. import checkpoint_rebuild as rebuild
 from .checkpoint_refuse import Refused
 
 APART_MIN = 16 << 10  # smaller pieces go through the pickle: a block of its own costs two system calls

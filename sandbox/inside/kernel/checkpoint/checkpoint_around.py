@@ -7,7 +7,7 @@ import threading
 import types
 
 from .checkpoint_words import entry, is_a, type_of
-from .shell import Shell
+from ..shell import Shell
 
 _COMMAND_MAX = 60
 

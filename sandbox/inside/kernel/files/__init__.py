@@ -1,0 +1,1 @@
+"""What a file holds: `profile` (one file) and `intake` (a file that arrives). Stands on nothing else of the kernel."""
