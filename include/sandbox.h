@@ -97,6 +97,10 @@ struct sandbox_ops {
     /* The state after that cell is kept although newer ones come, or no longer: box.copies says how many states there are, and all but
      * one of them can be pinned. Also while a request runs; no answer. Harmless where that state is not there. */
     void (*pin)(struct box *b, int cell, bool pinned);
+    /* Those files below /mnt/data go, also while a request runs, and folders that are empty then; what has one of them open keeps
+     * that. done() when none of them can be opened there any more: of several calls the last one's, once for all; perhaps before drop
+     * returns; never after close, or when the box is lost. */
+    void (*drop)(struct box *b, const char *const *paths, size_t n, void (*done)(void *ud), void *ud);
     /* Kills everything inside and removes it; no callback after it; NULL is fine. */
     void (*close)(struct box *b);
     /* Everything that was inside is gone, files too (the keeper died and the box will be a new one): put the files again
@@ -116,7 +120,7 @@ extern const struct sandbox_ops sandbox_native, sandbox_fake;
  * line left: an empty ok. A line that is no JSON object aborts. Forgets what was there and what was asked. */
 void sandbox_fake_script(const char *json_lines);
 /* The i-th request since, oldest first: "cell CODE", "put NAME", "intake NAME", "vars", "reset", "undo NUMBER",
- * "branch NUMBER", "checkpoint", "restore NUMBER CONTENT"; NULL: fewer. Borrowed. */
+ * "branch NUMBER", "checkpoint", "restore NUMBER CONTENT", "drop NAME"; NULL: fewer. Borrowed. */
 const char *sandbox_fake_asked(size_t i);
 /* How often that state was pinned since, less how often it was let go. */
 int sandbox_fake_pinned(int cell);

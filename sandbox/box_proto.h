@@ -70,6 +70,8 @@ enum box_frame_type {
     BOX_PIN, /* JSON {"cell","pinned"}, also while another request runs: the state after that cell is kept although newer
                      ones come, or no longer. All but one of those that a session may keep can be pinned; want of memory
                      takes them, too, last -> BOX_DONE */
+    BOX_DROP, /* JSON {"paths"} in one frame, also while another request runs: those files below /mnt/data go, and folders that
+                     are empty then; what is not there is no failure. Not told as gone by a cell -> BOX_DONE */
 
     /* keeper -> daemon */
     BOX_READY =

@@ -469,6 +469,14 @@ static const struct json *fake_report(const struct sandbox *s)
     return s->report;
 }
 
+static void fake_drop(struct box *b, const char *const *paths, size_t n, void (*done)(void *ud), void *ud)
+{
+    (void)b;
+    for (size_t i = 0; i < n; i++)
+        remember(xasprintf("drop %s", paths[i]));
+    done(ud);
+}
+
 static void fake_refit(struct box *b, int files_fd)
 {
     (void)b;
@@ -485,6 +493,7 @@ const struct sandbox_ops sandbox_fake = {
     .ask = fake_ask,
     .cancel = fake_cancel,
     .pin = fake_pin,
+    .drop = fake_drop,
     .close = fake_close,
     .lost = fake_lost,
     .refit = fake_refit,

@@ -546,6 +546,7 @@ const struct sandbox_ops sandbox_native = {
     .ask = native_ask,
     .cancel = native_cancel,
     .pin = native_pin,
+    .drop = native_drop,
     .close = native_close,
     .lost = native_lost,
     .refit = native_refit,

@@ -94,6 +94,13 @@ struct box {
     struct request r;
     struct delivery copy;
     bool copying;
+    struct { /* files to be taken away: native_drop.c */
+        char **paths;
+        size_t n, cap;
+        uint32_t asked; /* the last request for it that is not answered; 0: none */
+        void (*done)(void *ud);
+        void *ud;
+    } drop;
 };
 
 /* ---- native.c ---- */
@@ -128,6 +135,13 @@ void box_end_with_error(struct box *b, const struct err *e);
 void box_message(struct sandbox *s, struct wire_msg *m);
 /* The file that is being copied is given up: what is unfinished is removed; what is finished was taken before. */
 void box_copy_end(struct box *b);
+
+/* ---- native_drop.c ---- */
+void native_drop(struct box *b, const char *const *paths, size_t n, void (*done)(void *ud), void *ud);
+void box_drop_send(struct box *b); /* the box is open: what waited for that */
+/* An answer to it; the last thing its caller does. */
+void box_drop_answered(struct box *b);
+void box_drop_forget(struct box *b); /* the box, and what was to be taken away, is gone */
 
 /* ---- native_ask.c: requests as frames ---- */
 /* Fills type and payload of *to. ERR_DATA: never fit to be sent. */

@@ -227,6 +227,7 @@ static void box_abandon(struct box *b)
     b->lost = b->tell_lost = b->lost || b->used;
     b->used = false;
     b->life = LIFE_NONE;
+    box_drop_forget(b);
 }
 
 static void on_late(void *ud)
@@ -452,6 +453,7 @@ void boxes_down(struct sandbox *s, bool all, const struct err *why)
         b->used = false;
         b->life = LIFE_NONE;
         box_copy_end(b);
+        box_drop_forget(b);
     }
     for (struct box *b; !s->stopped && (b = doomed(s));)
         box_end_with_error(b, why);

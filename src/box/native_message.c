@@ -158,6 +158,7 @@ static void on_opened(struct box *b, const struct verdict *v)
         return;
     b->life = v->kind == VERDICT_OK ? LIFE_OPEN : LIFE_NONE;
     if (b->life == LIFE_OPEN) {
+        box_drop_send(b);
         box_go(b);
         return;
     }
@@ -195,6 +196,10 @@ void box_message(struct sandbox *s, struct wire_msg *m)
     struct box *b = box_find(s, m->session);
     if (!b) /* closed meanwhile */
         return;
+    if (m->type == BOX_DONE && m->request != 0 && m->request == b->drop.asked) {
+        box_drop_answered(b);
+        return;
+    }
     bool opening = m->type == BOX_DONE && m->request == 0;
     if (!opening && !(b->r.active && b->r.sent && b->r.id == m->request)) /* given up meanwhile */
         return;

@@ -21,7 +21,7 @@ HEAD = struct.Struct("=IBBHIII")
 MAGIC, VERSION, MORE, FRAME_MAX = 0x314B4253, 1, 1, 64 << 10
 OPEN, CELL, CALL, PUT, CANCEL, CLOSE, CHECK, RESET, BACK, CHECKPOINT, RESTORE = range(1, 12)
 READY, OUTPUT, FILE, CLAIM, DONE, NOTE = range(32, 38)
-POOL, PIN = 16, 17
+POOL, PIN, DROP = 16, 17, 18
 GONE, KEPT_OUT = 40, 41
 HELLO = 96
 UID_BASE = 700000
@@ -316,6 +316,10 @@ class Session:
     def pin(self, cell, pinned=True):
         """The state after that cell stays although newer ones come; or no longer."""
         return self.keeper.answer(self.id, self.begin(PIN, {"cell": cell, "pinned": pinned}))
+
+    def drop(self, *paths):
+        """Those files below /mnt/data are gone."""
+        return self.keeper.answer(self.id, self.begin(DROP, {"paths": paths}))
 
     def close(self):
         self.keeper.send(CLOSE, self.id, 0)

@@ -11,7 +11,7 @@ import unittest
 from pathlib import Path
 
 from attacks.world import IDENTITIES, IS_ROOT, Attacked, in_range
-from keeper import MIB, UID_BASE, wait_until
+from keeper import DROP, MIB, UID_BASE, wait_until
 
 RANGE = {"Range": in_range} if IS_ROOT else {}
 OWNER = {"User": 65534, "UserNamespace": 65534, "Range": UID_BASE + 200000}
@@ -123,6 +123,41 @@ class Files(Attacked):
         self.assertVerdict(self.box.put("x", b"x"), "ok")
         self.box.call("vars")
         self.assertEqual(self.cell("time.sleep(0.8)").files, {"late.txt": b"late"})
+
+    # ---- taken away ----
+
+    def test_a_file_that_is_taken_away_is_gone_for_everybody_and_no_news(self):
+        self.cell("import os; df = open('sales.csv').read(); os.listdir('.'); os.listdir('deep'); open('mine.txt', 'w').write('m')")
+        self.assertVerdict(self.box.drop("sales.csv", "deep/er/a.txt", "never there", "no/such/folder"), "ok")
+        a = self.cell("try: open('sales.csv')\nexcept FileNotFoundError as e: print(type(e).__name__)\nprint(sorted(os.listdir('.')), os.listdir('deep'), len(df))")
+        self.assertEqual((a.out, a.files, a.gone), ("FileNotFoundError\n['deep', 'mine.txt', 'out', 'été 数据.csv'] ['b.txt'] 18\n".encode(), {}, []))
+        self.unchanged()
+
+    def test_a_file_is_taken_away_while_a_cell_runs(self):
+        request = self.box.begin_told("import os, time\nprint('=begun', flush=True)\nt = time.time()\nwhile os.path.exists('sales.csv') and time.time() < t + 15: time.sleep(0.01)\n"
+                                      "print(os.path.exists('sales.csv')); open('made.txt', 'w').write('made')")
+        self.assertVerdict(self.box.drop("sales.csv"), "ok")
+        a = self.keeper.answer(self.box.id, request)
+        self.assertEqual((a.words[-1], a.files, a.gone), ("False", {"made.txt": b"made"}, []), a)
+
+    def test_taking_away_takes_no_folder_with_files_nor_follows_a_link(self):
+        self.cell("import os; os.makedirs('zip/below'); open('zip/below/x', 'w').close(); open('zip/own', 'w').close(); os.symlink('deep', 'link'); os.symlink('/mnt', 'up')")
+        self.assertVerdict(self.box.drop("zip/below/x"), "ok")
+        self.assertEqual(self.cell("os.listdir('zip')").result, "['own']")
+        for path in ("deep", "deep/../sales.csv", "../data/sales.csv", "/mnt/data/sales.csv", "link/b.txt", "up/data/sales.csv", ".", "..", "", "zip/", 7, "a\nb"):
+            self.assertVerdict(self.box.drop(path), "failed", "kept", "could not be removed")
+        self.assertEqual(self.cell("sorted(os.listdir('.')), os.listdir('deep/er'), sorted(os.listdir('deep')), os.listdir('zip')").result.replace("\n", ""),
+                         "(['deep', 'link', 'out', 'sales.csv', 'up', 'zip', 'été 数据.csv'], ['a.txt'], ['b.txt', 'er'], ['own'])")
+        self.assertVerdict(self.keeper.answer(self.box.id, self.box.begin(DROP, b"{")), "failed", "kept")
+
+    def test_a_file_taken_away_does_not_come_back_with_an_older_state(self):
+        self.cell("x = 1")
+        self.cell("x = 2")
+        self.assertVerdict(self.box.drop("sales.csv"), "ok")
+        self.assertVerdict(self.box.back(1), "ok")
+        self.assertEqual(self.cell("import os; x, os.path.exists('sales.csv')").result, "(1, False)")
+        self.assertVerdict(self.box.put("sales.csv", b"again"), "ok")
+        self.assertEqual(self.cell("open('sales.csv').read()").result, "'again'")
 
     def test_after_a_death_files_are_as_the_code_left_them(self):
         self.cell("x = 1")

@@ -22,8 +22,9 @@ enum {
 
 static int open_beneath(int dir_fd, const char *path, int flags)
 {
+    const int waits_for_nobody = flags & O_PATH ? 0 : O_NOCTTY | O_NONBLOCK; /* O_PATH takes no others beside it */
     const struct open_how how = {
-        .flags = (unsigned)(flags | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC),
+        .flags = (unsigned)(flags | waits_for_nobody | O_NOFOLLOW | O_CLOEXEC),
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
     };
     return (int)syscall(NR_OPENAT2, dir_fd, path, &how, sizeof how);
@@ -273,6 +274,28 @@ void box_listing_know(struct box_listing *l, int data_fd, const char *path)
     box_listing_sort(l);
 }
 
+static void forget(struct box_listing *l, struct box_entry *x)
+{
+    free(x->path);
+    memmove(x, x + 1, (size_t)(l->v + l->n - (x + 1)) * sizeof *x);
+    l->n--;
+}
+
+void box_listing_miss(struct box_listing *l, int data_fd, const char *path)
+{
+    struct stat st;
+    struct box_entry *old = find(l, path, BOX_IS_FILE);
+    if (old)
+        forget(l, old);
+    autoclose int fd = open_beneath(data_fd, path, O_PATH);
+    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISCHR(st.st_mode) || st.st_rdev != 0 || find(l, path, BOX_IS_GONE))
+        return;
+    autofree char *name = xstrdup(path); /* lower has one of that name: a whiteout lies over it */
+    const struct box_entry gone = entry_of(name, BOX_IS_GONE, NULL, &st);
+    box_listing_add(l, &gone);
+    box_listing_sort(l);
+}
+
 /* ---- comparing ---- */
 
 static bool is_same(const struct box_entry *a, const struct box_entry *b)
@@ -333,6 +356,30 @@ int box_entry_open(int data_fd, const char *path, uint64_t *bytes)
         return -1;
     *bytes = (uint64_t)st.st_size;
     return box_fd_take(&fd);
+}
+
+/* ---- taking away ---- */
+
+static bool is_path(const char *path)
+{
+    for (size_t n;; path += n + 1) {
+        n = strcspn(path, "/");
+        autofree char *part = xstrndup(path, n);
+        if (!box_name_ok(part) || !path[n])
+            return !path[n] && box_name_ok(part);
+    }
+}
+
+int box_entry_drop(int data_fd, const char *path, bool folder)
+{
+    const char *slash = strrchr(path, '/'), *leaf = slash ? slash + 1 : path;
+    autofree char *above = slash ? xstrndup(path, (size_t)(slash - path)) : xstrdup(".");
+    if (!is_path(path))
+        return EINVAL;
+    autoclose int fd = open_beneath(data_fd, above, O_PATH | O_DIRECTORY);
+    if (fd >= 0 && unlinkat(fd, leaf, folder ? AT_REMOVEDIR : 0) == 0)
+        return 0;
+    return errno == ENOENT ? 0 : errno;
 }
 
 /* ---- putting ---- */

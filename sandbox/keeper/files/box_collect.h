@@ -51,6 +51,9 @@ void box_listing_clear(struct box_listing *l);
 /* The file at path, as it is now, is no news: what we put there ourselves. */
 void box_listing_know(struct box_listing *l, int data_fd, const char *path);
 
+/* And that it is not there: what we took away ourselves. */
+void box_listing_miss(struct box_listing *l, int data_fd, const char *path);
+
 /* What became of a folder between two looks, in the order in which it has to be told: first what is gone (a path, and all
  * below it), then files that are new or have other content, then what is refused for the first time. Borrowed. */
 void box_compare(const struct box_listing *before, const struct box_listing *now,
@@ -59,6 +62,10 @@ void box_compare(const struct box_listing *before, const struct box_listing *now
 bool box_listing_is(const struct box_listing *before, const struct box_listing *now);
 /* Open for reading; -1: gone, no regular file any more, or not ours to read. *bytes is the size now. */
 int box_entry_open(int data_fd, const char *path, uint64_t *bytes);
+
+/* ---- taking away ---- */
+/* A file, or (folder) an empty folder, never what is in one. 0, also when there is nothing of that path; else an errno value. */
+int box_entry_drop(int data_fd, const char *path, bool folder);
 
 /* ---- putting ---- */
 /* Is this a name that a file in /mnt/data may have? One part, no '/', NUL, control characters; not "." or "..". */

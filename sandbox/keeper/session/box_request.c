@@ -148,6 +148,7 @@ void box_session_frame(struct box_session *s, struct box_msg *msg)
     case BOX_BACK: request_frame(s, msg); break;
     case BOX_CANCEL: box_request_interrupt(s, BOX_CAUSE_CANCEL); break;
     case BOX_PIN: box_back_pin(s, msg); break;
+    case BOX_DROP: box_drop(s, msg); break;
     case BOX_CLOSE:
         s->closing = true;
         box_session_close(s);

@@ -266,6 +266,9 @@ void box_request_clear(struct box_request *r);
 void box_request_drain(struct box_session *s);
 void box_request_output(struct box_session *s, int stream);
 
+/* ---- files that are not to be there any more (box_drop.c) ---- */
+void box_drop(struct box_session *s, const struct box_msg *msg); /* BOX_DROP */
+
 /* ---- answers (box_answer.c) ---- */
 void box_answer(struct box_session *s, const struct box_answer *a);
 /* The same where there is no session. */
