@@ -294,7 +294,8 @@ static const char *read_said(struct list *l, const char *at)
     const bool plain = s.scale == 1 && (!s.n.percent || s.n.values[0] == 100 || end == digits_end);
     s.counted = !(plain && is_small(&s.n)) && digits_end - at <= CLAIMS_DIGITS_MAX;
     s.n.end = end;
-    s.known = is_supported(l->e, &s.n, s.scale, s.loose) || (r.end == digits_end && !s.n.percent && is_supported_list(l->e, &r)) ||
+    s.known = is_supported(l->e, &s.n, s.scale, s.loose) ||
+              (r.end == digits_end && !s.n.percent && is_supported_list(l->e, &r)) ||
               prose_convention(l->e, l->begin, &s.n);
     list_add(l, &s);
     return end;

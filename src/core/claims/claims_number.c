@@ -138,23 +138,29 @@ static const char *exponent_at(const char *at)
     return NULL;
 }
 
-/* Digits, small and raised ones too. */
-static long read_power(const char *at, const char **end)
+/* A digit, small or raised: moved past; -1: there is none. */
+static int power_digit(const char **at)
 {
     static const char *const raised[] = { "⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹" };
+    if (digit(**at))
+        return *(*at)++ - '0';
+    for (size_t i = 0; i < countof(raised); i++)
+        if (strncmp(*at, raised[i], strlen(raised[i])) == 0) {
+            *at += strlen(raised[i]);
+            return (int)i;
+        }
+    return -1;
+}
+
+/* *end: behind the last digit; NULL: there is none. */
+static long read_power(const char *at, const char **end)
+{
     const size_t minus = strncmp(at, "−", 3) == 0 || strncmp(at, "⁻", 3) == 0 ? 3 : *at == '-';
     long power = 0;
     at += minus ? minus : *at == '+';
     *end = NULL;
-    for (size_t i = 0; i < countof(raised); i++) {
-        const size_t n = digit(*at) ? 1 : strlen(raised[i]);
-        if (power > 999 || (n > 1 ? strncmp(at, raised[i], n) != 0 : *at != (char)('0' + i)))
-            continue;
-        power = 10 * power + (long)i;
-        at += n;
-        *end = at;
-        i = SIZE_MAX;
-    }
+    for (int d; power <= 999 && (d = power_digit(&at)) >= 0; *end = at)
+        power = 10 * power + d;
     return minus ? -power : power;
 }
 
@@ -177,86 +183,22 @@ static const struct {
     const char *word;
     double scale;
 } magnitudes[] = {
-    { "thousand", 1e3 },
-    { "millions", 1e6 },
-    { "million", 1e6 },
-    { "billion", 1e9 },
-    { "trillion", 1e12 },
-    { "bn", 1e9 },
-    { "mn", 1e6 },
-    { "lakhs", 1e5 },
-    { "lakh", 1e5 },
-    { "crores", 1e7 },
-    { "crore", 1e7 },
-    { "tausend", 1e3 },
-    { "tsd.", 1e3 },
-    { "tsd", 1e3 },
-    { "millionen", 1e6 },
-    { "mio.", 1e6 },
-    { "mio", 1e6 },
-    { "milliarden", 1e9 },
-    { "milliarde", 1e9 },
-    { "mrd.", 1e9 },
-    { "mrd", 1e9 },
-    { "mille", 1e3 },
-    { "milliards", 1e9 },
-    { "milliard", 1e9 },
-    { "millones", 1e6 },
-    { "millón", 1e6 },
-    { "mil millones", 1e9 },
-    { "mil milhões", 1e9 },
-    { "mila", 1e3 },
-    { "milioni", 1e6 },
-    { "milione", 1e6 },
-    { "miliardi", 1e9 },
-    { "miliardo", 1e9 },
-    { "milhões", 1e6 },
-    { "milhão", 1e6 },
-    { "bilhões", 1e9 },
-    { "bilhão", 1e9 },
-    { "duizend", 1e3 },
-    { "miljoen", 1e6 },
-    { "miljard", 1e9 },
-    { "tysiące", 1e3 },
-    { "tysięcy", 1e3 },
-    { "tys.", 1e3 },
-    { "miliony", 1e6 },
-    { "milionów", 1e6 },
-    { "miliona", 1e6 },
-    { "miliardów", 1e9 },
-    { "miliarda", 1e9 },
-    { "mln", 1e6 },
-    { "mld", 1e9 },
-    { "тыс.", 1e3 },
-    { "тысячи", 1e3 },
-    { "тысяч", 1e3 },
-    { "миллионов", 1e6 },
-    { "миллиона", 1e6 },
-    { "миллион", 1e6 },
-    { "миллиардов", 1e9 },
-    { "миллиарда", 1e9 },
-    { "миллиард", 1e9 },
-    { "млн", 1e6 },
-    { "млрд", 1e9 },
-    { "十万", 1e5 },
-    { "百万", 1e6 },
-    { "千万", 1e7 },
-    { "十亿", 1e9 },
-    { "百亿", 1e10 },
-    { "千", 1e3 },
-    { "万亿", 1e12 },
-    { "万", 1e4 },
-    { "萬", 1e4 },
-    { "亿", 1e8 },
-    { "億", 1e8 },
-    { "兆", 1e12 },
-    { "천", 1e3 },
-    { "백만", 1e6 },
-    { "만", 1e4 },
-    { "억", 1e8 },
-    { "mil", 1e3 },
-    { "k", 1e3 },
-    { "m", 1e6 },
+    { "thousand", 1e3 }, { "millions", 1e6 },     { "million", 1e6 },     { "billion", 1e9 },   { "trillion", 1e12 },
+    { "bn", 1e9 },       { "mn", 1e6 },           { "lakhs", 1e5 },       { "lakh", 1e5 },      { "crores", 1e7 },
+    { "crore", 1e7 },    { "tausend", 1e3 },      { "tsd.", 1e3 },        { "tsd", 1e3 },       { "millionen", 1e6 },
+    { "mio.", 1e6 },     { "mio", 1e6 },          { "milliarden", 1e9 },  { "milliarde", 1e9 }, { "mrd.", 1e9 },
+    { "mrd", 1e9 },      { "mille", 1e3 },        { "milliards", 1e9 },   { "milliard", 1e9 },  { "millones", 1e6 },
+    { "millón", 1e6 },   { "mil millones", 1e9 }, { "mil milhões", 1e9 }, { "mila", 1e3 },      { "milioni", 1e6 },
+    { "milione", 1e6 },  { "miliardi", 1e9 },     { "miliardo", 1e9 },    { "milhões", 1e6 },   { "milhão", 1e6 },
+    { "bilhões", 1e9 },  { "bilhão", 1e9 },       { "duizend", 1e3 },     { "miljoen", 1e6 },   { "miljard", 1e9 },
+    { "tysiące", 1e3 },  { "tysięcy", 1e3 },      { "tys.", 1e3 },        { "miliony", 1e6 },   { "milionów", 1e6 },
+    { "miliona", 1e6 },  { "miliardów", 1e9 },    { "miliarda", 1e9 },    { "mln", 1e6 },       { "mld", 1e9 },
+    { "тыс.", 1e3 },     { "тысячи", 1e3 },       { "тысяч", 1e3 },       { "миллионов", 1e6 }, { "миллиона", 1e6 },
+    { "миллион", 1e6 },  { "миллиардов", 1e9 },   { "миллиарда", 1e9 },   { "миллиард", 1e9 },  { "млн", 1e6 },
+    { "млрд", 1e9 },     { "十万", 1e5 },         { "百万", 1e6 },        { "千万", 1e7 },      { "十亿", 1e9 },
+    { "百亿", 1e10 },    { "千", 1e3 },           { "万亿", 1e12 },       { "万", 1e4 },        { "萬", 1e4 },
+    { "亿", 1e8 },       { "億", 1e8 },           { "兆", 1e12 },         { "천", 1e3 },        { "백만", 1e6 },
+    { "만", 1e4 },       { "억", 1e8 },           { "mil", 1e3 },         { "k", 1e3 },         { "m", 1e6 },
     { "b", 1e9 },
 };
 
@@ -292,12 +234,28 @@ static bool ends_at(const char *begin, const char *at, const char *word)
 
 bool number_percent(const char *begin, const char *number, const char **at)
 {
-    static const char *const signs[] = { "%",          "\\%",       "\xef\xbc\x85",        "percent",
-                                         "per cent",   "pct",       "Prozent",             "pour cent",
-                                         "por ciento", "per cento", "por cento",           "procent",
-                                         "proc.",      "процент",   "パーセント",          "퍼센트",
-                                         "pp",         "п.п.",      "points de pourcentage", "puntos porcentuales",
-                                         "pontos percentuais", "punti percentuali" };
+    static const char *const signs[] = { "%",
+                                         "\\%",
+                                         "\xef\xbc\x85",
+                                         "percent",
+                                         "per cent",
+                                         "pct",
+                                         "Prozent",
+                                         "pour cent",
+                                         "por ciento",
+                                         "per cento",
+                                         "por cento",
+                                         "procent",
+                                         "proc.",
+                                         "процент",
+                                         "パーセント",
+                                         "퍼센트",
+                                         "pp",
+                                         "п.п.",
+                                         "points de pourcentage",
+                                         "puntos porcentuales",
+                                         "pontos percentuais",
+                                         "punti percentuali" };
     const char *word = skip_blank(*at);
     for (size_t i = 0; i < countof(signs); i++) {
         if (strncasecmp(word, signs[i], strlen(signs[i])) != 0)

@@ -69,7 +69,8 @@ static const char *skip_marker(const char *begin, const char *at)
 /* A block of a language that runs is no claim, one of output or of none is. */
 static bool is_program(const char *tag)
 {
-    static const char *const shown[] = { "text", "txt", "csv", "tsv", "output", "console", "markdown", "md", "json", "plaintext" };
+    static const char *const shown[] = { "text",    "txt",      "csv", "tsv",  "output",
+                                         "console", "markdown", "md",  "json", "plaintext" };
     const size_t n = strcspn(tag, " \t\r\n`{");
     for (size_t i = 0; i < countof(shown); i++)
         if (n == strlen(shown[i]) && strncasecmp(tag, shown[i], n) == 0)
@@ -123,8 +124,8 @@ static bool is_behind(const char *begin, const char *at, const char *word)
 static const char *skip_known(const char *begin, const char *at)
 {
     static const char *const before[] = { "python ", "pandas ", "numpy ", "scipy ", "version ", "utf-", "iso " };
-    static const char *const behind[] = { "th centur", "st centur", "nd centur", "rd centur", ". jahrhundert",
-                                          "e siècle",  "世紀",      "世纪" };
+    static const char *const behind[] = { "th centur",     "st centur", "nd centur", "rd centur",
+                                          ". jahrhundert", "e siècle",  "世紀",      "世纪" };
     const char *end = at + strspn(at, "0123456789");
     for (size_t i = 0; i < countof(before); i++)
         if (is_behind(begin, at, before[i]))
@@ -158,14 +159,70 @@ const char *prose_skip(const char *begin, const char *at)
 static bool is_hedged(const char *begin, const char *at)
 {
     static const char *const hedges[] = {
-        "~",        "≈",         "about ",      "around ",  "roughly ", "approximately ", "nearly ",  "almost ",
-        "over ",    "约",        "近",          "約",       "more than ", "less than ",   "under ",   "approx. ",
-        "some ",    "etwa ",     "rund ",       "ca. ",     "circa ",   "fast ",          "knapp ",   "über ",
-        "gut ",     "environ ",  "près de ",    "presque ", "quelque ", "plus de ",       "unos ",    "unas ",
-        "casi ",    "cerca de ", "alrededor de ", "aproximadamente ", "más de ", "circa ", "quasi ",  "più di ",
-        "quase ",   "mais de ",  "ongeveer ",   "bijna ",   "ruim ",    "meer dan ",      "około ",   "prawie ",
-        "ponad ",   "blisko ",   "около ",      "примерно ", "почти ",  "более ",         "свыше ",   "大约",
-        "大約",     "将近",      "超过",        "およそ",   "ほぼ",     "약 ",            "대략 ",    "거의 ",
+        "~",
+        "≈",
+        "about ",
+        "around ",
+        "roughly ",
+        "approximately ",
+        "nearly ",
+        "almost ",
+        "over ",
+        "约",
+        "近",
+        "約",
+        "more than ",
+        "less than ",
+        "under ",
+        "approx. ",
+        "some ",
+        "etwa ",
+        "rund ",
+        "ca. ",
+        "circa ",
+        "fast ",
+        "knapp ",
+        "über ",
+        "gut ",
+        "environ ",
+        "près de ",
+        "presque ",
+        "quelque ",
+        "plus de ",
+        "unos ",
+        "unas ",
+        "casi ",
+        "cerca de ",
+        "alrededor de ",
+        "aproximadamente ",
+        "más de ",
+        "circa ",
+        "quasi ",
+        "più di ",
+        "quase ",
+        "mais de ",
+        "ongeveer ",
+        "bijna ",
+        "ruim ",
+        "meer dan ",
+        "około ",
+        "prawie ",
+        "ponad ",
+        "blisko ",
+        "около ",
+        "примерно ",
+        "почти ",
+        "более ",
+        "свыше ",
+        "大约",
+        "大約",
+        "将近",
+        "超过",
+        "およそ",
+        "ほぼ",
+        "약 ",
+        "대략 ",
+        "거의 ",
     };
     static const char *const currencies[] = { "$", "€", "£", "¥", "₩", "US$", "R$", "EUR ", "USD ", "€ " };
     for (size_t i = 0; i < countof(currencies); i++)
@@ -212,9 +269,11 @@ static bool is_one_of(double v, const double *all, size_t n)
 
 static bool is_bound(const char *begin, const char *at)
 {
-    static const char *const words[] = { "<",          "< ",        "≤",           "≤ ",      "below ",    "less than ", "under ",
-                                         "smaller than ", "unter ", "kleiner als ", "à ",     "inferior a ", "menor que ", "меньше ",
-                                         "小于",       "小於",      "未満 " };
+    static const char *const words[] = { "<",          "< ",           "≤",      "≤ ",
+                                         "below ",     "less than ",   "under ", "smaller than ",
+                                         "unter ",     "kleiner als ", "à ",     "inferior a ",
+                                         "menor que ", "меньше ",      "小于",   "小於",
+                                         "未満 " };
     for (size_t i = 0; i < countof(words); i++)
         if (is_behind(begin, at, words[i]))
             return true;
@@ -230,10 +289,11 @@ static bool is_shown_below(const struct evidence *e, double bound)
 bool prose_convention(const struct evidence *e, const char *begin, const struct number *n)
 {
     static const double bounds[] = { 0.1, 0.05, 0.01, 0.001, 0.0001 }, shares[] = { 90, 95, 99, 1, 5, 10 };
-    static const char *const tests[] = { "p-", "p <", "p<", "p ≤", "p value", "signif", "alpha", "α", "level", "niveau", "水平",
-                                         "显著",  "有意",   "знач" };
-    static const char *const levels[] = { "confiden", "konfidenz", "vertrauen", " ci", " ki", "interval", "signif", "level",
-                                          "niveau",   "置信",      "信頼",      "신뢰", "довер", "alpha",  "α" };
+    static const char *const tests[] = { "p-", "p <",   "p<",     "p ≤",  "p value", "signif", "alpha",
+                                         "α",  "level", "niveau", "水平", "显著",    "有意",   "знач" };
+    static const char *const levels[] = { "confiden", "konfidenz", "vertrauen", " ci",    " ki",
+                                          "interval", "signif",    "level",     "niveau", "置信",
+                                          "信頼",     "신뢰",      "довер",     "alpha",  "α" };
     const double v = n->n ? n->values[n->n - 1] : 0; /* the reading with a point */
     if (n->percent)
         return is_one_of(v, shares, countof(shares)) && is_near(begin, n, levels, countof(levels));

@@ -107,7 +107,8 @@ static bool take_next(struct spelling *s)
     const char *at = s->end;
     for (size_t i = 0; i < numeral_and_n; i++) {
         const size_t n = spelled_as(at, numeral_ands[i].word);
-        const bool inside = isalpha((unsigned char)*numeral_ands[i].word) || (unsigned char)*numeral_ands[i].word >= 0x80;
+        const bool inside =
+            isalpha((unsigned char)*numeral_ands[i].word) || (unsigned char)*numeral_ands[i].word >= 0x80;
         if (n && take_word(s, at + n, s->languages & numeral_ands[i].languages, inside))
             return true;
     }
@@ -134,8 +135,8 @@ static const char *read_words(const char *begin, const char *at, struct spelling
     while (take_next(s))
         continue;
     const char *end = s->end;
-    const bool goes_on = calendar_word(end) || isdigit((unsigned char)*end) || *end == '_' ||
-                         (*end == '-' && calendar_word(end + 1));
+    const bool goes_on =
+        calendar_word(end) || isdigit((unsigned char)*end) || *end == '_' || (*end == '-' && calendar_word(end + 1));
     return goes_on || s->weak ? at : end;
 }
 
@@ -145,7 +146,8 @@ static const struct script {
     const char *digits[11]; /* the last: another two */
     const char *places[7];
 } scripts[] = {
-    { { "零", "一", "二", "三", "四", "五", "六", "七", "八", "九", "两" }, { "十", "百", "千", "万", "亿", "萬", "億" } },
+    { { "零", "一", "二", "三", "四", "五", "六", "七", "八", "九", "两" },
+      { "十", "百", "千", "万", "亿", "萬", "億" } },
     { { "영", "일", "이", "삼", "사", "오", "육", "칠", "팔", "구", "" }, { "십", "백", "천", "만", "억", "", "" } },
 };
 
@@ -242,8 +244,8 @@ static const char *spelled_chinese(const char *at, struct number *out)
 /* Its signs are syllables of many words: only where something is counted. */
 static const char *spelled_korean(const char *begin, const char *at, struct number *out)
 {
-    static const char *const counted[] = { "명", "개", "행", "건", "원", "번",     "회",  "대", "곳",
-                                           "줄", "종", "년", "월", "일", "퍼센트", "%", "가지" };
+    static const char *const counted[] = { "명", "개", "행", "건", "원", "번",     "회", "대",  "곳",
+                                           "줄", "종", "년", "월", "일", "퍼센트", "%",  "가지" };
     const char *end = at;
     double unit = 1;
     if (is_inside_word(begin, at))
