@@ -67,7 +67,7 @@ enum word {
     WORD_UNSUPPORTED, /* a: numbers, days, names */
     WORD_NO_CHART,
     WORD_NO_COUNT,    /* a: a number that is not whole */
-    WORD_EXTREME,     /* a: a number that is higher, or lower */
+    WORD_MISREAD,     /* a: a number that is higher, or lower */
     WORD_OTHER,       /* a: names of columns */
     WORD_LAST_OUTPUT, /* a: what a program printed */
     WORD_FALLBACK,    /* a: the model that answered, b: the one that failed */

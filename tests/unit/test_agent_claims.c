@@ -401,6 +401,32 @@ static void how_many_wants_a_whole_number(void **state)
     }
 }
 
+static void a_count_is_looked_up_however_small(void **state)
+{
+    static const struct {
+        const char *question, *answer, *shown, *claims;
+    } cases[] = {
+        { "How many women survived?", "3 women survived.", "Name: S", "3" },
+        { "How many women survived?", "Three women survived.", "Name: S", "Three" },
+        { "How many women survived?", "3 women survived.", "3", "" },
+        { "How many women survived?", "Of 12 people 3 survived.", "12 4", "" },
+        { "How many women survived?", "None survived.", "Name: S", "" },
+        { "Which port?", "Port 3.", "Name: S", "" },
+        { "Wie viele Tage?", "Es sind 4.", "Fr Sa", "" }, /* of days there may be parts */
+        { "Wie viele Kunden?", "Es sind 4.", "Fr Sa", "4" },
+    };
+    (void)state;
+    for (size_t i = 0; i < countof(cases); i++) {
+        AUTO(evidence_clear) struct evidence e = { 0 };
+        AUTO(claims_clear) struct claims c = { 0 };
+        evidence_add(&e, cases[i].shown);
+        claims_uncounted(&c, cases[i].question, cases[i].answer, &e);
+        autofree char *list = claims_join(&c);
+        if (strcmp(list, cases[i].claims) != 0)
+            fail_msg("%s %s: %s", cases[i].question, cases[i].answer, list);
+    }
+}
+
 static void a_mean_in_place_of_a_count_is_sent_back_and_marked_when_it_stays(void **state)
 {
     struct scene s;
@@ -440,7 +466,7 @@ static void another_than_the_highest_is_sent_back(void **state)
     play_with_file(
         &s, "on which day is it highest?",
         CALL("means") SAY(
-            "It is highest on Fri, 17.15.") "{\"text\":\"It is highest on Sun, 21.41.\",\"expect\":\"shows another one, with 21.41\"}\n",
+            "It is highest on Fri, 17.15.") "{\"text\":\"It is highest on Sun, 21.41.\",\"expect\":\"shows it otherwise: 21.41\"}\n",
         PRINTS("Fri  17.15\\nSun  21.41"));
     assert_ended(&s, AGENT_ANSWERED, 1, 3);
     assert_string_equal(s.seen.answer, "It is highest on Sun, 21.41.");
@@ -609,6 +635,7 @@ int main(void)
         cmocka_unit_test(a_reply_without_a_program_is_sent_back_twice_then_given),
         cmocka_unit_test(a_program_in_another_language_is_sent_back),
         cmocka_unit_test(how_many_wants_a_whole_number),
+        cmocka_unit_test(a_count_is_looked_up_however_small),
         cmocka_unit_test(a_mean_in_place_of_a_count_is_sent_back_and_marked_when_it_stays),
         cmocka_unit_test(an_answer_without_the_count_gets_what_the_program_printed),
         cmocka_unit_test(another_than_the_highest_is_sent_back),

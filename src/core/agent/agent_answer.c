@@ -157,7 +157,7 @@ static char *ask_for_support(const struct agent *a, const struct agent_doubts *d
                   { NOTE_NO_FILE, files, d->files.n > 0 },
                   { NOTE_NO_CHART, "", d->chart },
                   { NOTE_COUNT, part, d->miscounted },
-                  { NOTE_EXTREME, d->extreme, d->extreme != NULL },
+                  { NOTE_MISREAD, d->misread, d->misread != NULL },
                   { NOTE_OTHER, d->other, d->other != NULL } };
     for (size_t i = 0; i < countof(parts); i++) {
         if (!parts[i].said)
@@ -166,14 +166,14 @@ static char *ask_for_support(const struct agent *a, const struct agent_doubts *d
         str_printf(&all, "%s%s", all.len ? "\n\n" : "", note);
     }
     log_info("answer_unsupported", KV_S("turn", a->in.seed), KV_S("facts", facts), KV_S("files", files),
-             KV_I("chart", d->chart), KV_I("miscounted", d->miscounted), KV_I("extreme", d->extreme != NULL),
+             KV_I("chart", d->chart), KV_I("miscounted", d->miscounted), KV_I("misread", d->misread != NULL),
              KV_I("other", d->other != NULL));
     return str_take(&all);
 }
 
 static bool is_doubted(const struct agent_doubts *d)
 {
-    return d->facts.n || d->files.n || d->chart || d->miscounted || d->extreme || d->other;
+    return d->facts.n || d->files.n || d->chart || d->miscounted || d->misread || d->other;
 }
 
 /* Nothing was run: said once, and with a pattern to follow when that did not help. What no output shows: asked about once. */
@@ -230,7 +230,7 @@ static void mark_doubts(struct agent *a, char **text, const struct agent_doubts 
         const char *what;
     } marks[] = { { WORD_UNSUPPORTED, d->facts.n ? facts : NULL },
                   { WORD_NO_COUNT, d->part },
-                  { WORD_EXTREME, d->extreme },
+                  { WORD_MISREAD, d->misread },
                   { WORD_OTHER, d->other } };
     for (size_t i = 0; i < countof(marks) && !a->unsupported; i++) {
         if (!marks[i].what)

@@ -190,9 +190,9 @@ void agent_doubts_clear(struct agent_doubts *d)
     claims_clear(&d->facts);
     claims_clear(&d->files);
     free(d->part);
-    free(d->extreme);
+    free(d->misread);
     free(d->other);
-    d->part = d->extreme = d->other = NULL;
+    d->part = d->misread = d->other = NULL;
 }
 
 /* What was drawn or written is the result then; numbers beside it may well be the profile's. */
@@ -219,14 +219,14 @@ static void doubt_unused_outputs(struct claims *out, const char *text, struct ev
 
 /* ---- of what the numbers are ---- */
 
-static char *extreme_in_outputs(const struct agent *a, const char *text)
+static char *misread_in_outputs(const struct agent *a, const char *text)
 {
     AUTO(str_clear) struct str outputs = STR_INIT(OUTPUTS_MAX);
     for (size_t i = 0; i < a->cell_n; i++)
         if (a->cells[i].cell.status == CELL_OK)
             str_printf(&outputs, "%s\n\n%s\n\n", a->cells[i].cell.out,
                        a->cells[i].cell.result_text ? a->cells[i].cell.result_text : "");
-    return outputs.overflow ? NULL : claims_extreme(text, str_peek(&outputs));
+    return outputs.overflow ? NULL : claims_misread(text, str_peek(&outputs));
 }
 
 static bool is_used(const struct agent *a, const char *column)
@@ -276,11 +276,13 @@ void agent_doubt(struct agent *a, const char *text, struct agent_doubts *out)
         collect_computed(a, &computed);
     if (has_worked(a) && !made_something(a))
         doubt_unused_outputs(&out->facts, text, &computed);
+    if (has_worked(a))
+        claims_uncounted(&out->facts, a->in.request ? a->in.request : "", text, &computed);
     claims_days(&out->facts, text, has_worked(a) ? &computed : &e);
     claims_names(&out->facts, text, has_worked(a) ? &computed : &e);
     claims_files(&out->files, text, exists, a);
     out->chart = claims_chart(text) && !has_chart(a);
-    out->extreme = extreme_in_outputs(a, text);
+    out->misread = misread_in_outputs(a, text);
     out->other = used_columns_of_other(a, text);
     out->miscounted = claims_miscounted(a->in.request ? a->in.request : "", text, &out->part);
 }

@@ -142,7 +142,7 @@ struct agent_doubts {
     bool chart;                 /* there is none, and one is spoken of */
     bool miscounted;            /* "how many" is answered without a whole number */
     char *part;                 /* but with this one; NULL: with none */
-    char *extreme;              /* the number of the highest or lowest, where the answer names another; NULL: none */
+    char *misread;              /* the number that an output shows in the place of another; NULL: none */
     char *other;                /* the columns that were used, where the question names none of them; NULL: it does */
 };
 void agent_doubts_clear(struct agent_doubts *d);

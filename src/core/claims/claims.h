@@ -51,9 +51,12 @@ void claims_names(struct claims *out, const char *markdown, struct evidence *e);
 /* The question asks how many there are, and the answer gives no whole number. *part: the first that is not whole, NULL: none; caller
  * frees. Questions for means, shares, and of what has parts (hours, tons) are not such. */
 bool claims_miscounted(const char *question, const char *markdown, char **part);
-/* A sentence names the highest (lowest) of a list that the outputs show, and there it is another: its number, as it stands there; caller
- * frees. NULL: nothing speaks against it. A list is two lines or more of a label and one number. */
-char *claims_extreme(const char *markdown, const char *outputs);
+/* The question asks how many there are, and no whole number of the answer, however small, is in the evidence. Sorts it. */
+void claims_uncounted(struct claims *out, const char *question, const char *markdown, struct evidence *e);
+/* A sentence names the highest (lowest) of a list that the outputs show, and there it is another, or gives one of the list the number of
+ * another: the right number, as it stands there; caller frees. NULL: nothing speaks against it. A list is two lines or more of a label and
+ * one number. */
+char *claims_misread(const char *markdown, const char *outputs);
 /* The question, in English, asks for a mean, a sum and the like, and no word of it is what one of the columns is called: the number may
  * be of something else. */
 bool claims_of_other(const char *question, const char *const *columns, size_t n);

@@ -53,8 +53,10 @@ static bool asks_for_count(const char *question)
 /* ---- the answer ---- */
 
 struct counted {
-    const char *part, *part_end; /* the first number that is not whole */
-    bool whole;                  /* one that may be a count stands there */
+    const struct evidence *e;      /* NULL: numbers are not looked up */
+    const char *part, *part_end;   /* the first number that is not whole */
+    const char *whole, *whole_end; /* the first that may be a count */
+    bool shown;                    /* one of those is in the evidence */
 };
 
 static bool is_whole(const struct number *n)
@@ -63,6 +65,16 @@ static bool is_whole(const struct number *n)
         if (n->values[i] == floor(n->values[i]))
             return true;
     return false;
+}
+
+static void add_whole(struct counted *c, const struct number *n, double scale, const char *at, const char *end)
+{
+    if (!c->whole) {
+        c->whole = at;
+        c->whole_end = end;
+    }
+    for (size_t i = 0; c->e && i < n->n && !c->shown; i++)
+        c->shown = evidence_has(c->e, n->values[i] * scale, n->units[i] * scale);
 }
 
 static const char *read_digits(struct counted *c, const char *begin, const char *at)
@@ -77,7 +89,7 @@ static const char *read_digits(struct counted *c, const char *begin, const char 
     if (number_percent(begin, at, &end))
         return end;
     if (scale > 1 || is_whole(&n)) {
-        c->whole = true;
+        add_whole(c, &n, scale, at, number_end);
     } else if (!c->part) {
         c->part = at;
         c->part_end = number_end;
@@ -95,7 +107,8 @@ static void read_answer(struct counted *c, const char *text)
             continue;
         }
         const char *end = spelled_read(text, at, &n, &scale);
-        c->whole = c->whole || (end > at && !n.percent);
+        if (end > at && !n.percent)
+            add_whole(c, &n, scale, at, end);
         at = end > at ? end : at + 1;
     }
 }
@@ -132,4 +145,16 @@ bool claims_miscounted(const char *question, const char *markdown, char **part)
     if (c.part)
         *part = xstrndup(c.part, (size_t)(c.part_end - c.part));
     return c.part || (is_english(question) && !says_so_in_words(plain));
+}
+
+void claims_uncounted(struct claims *out, const char *question, const char *markdown, struct evidence *e)
+{
+    struct counted c = { .e = e };
+    autofree char *plain = number_plain(markdown);
+    if (!asks_for_count(question))
+        return;
+    evidence_sort(e);
+    read_answer(&c, plain);
+    if (c.whole && !c.shown)
+        claims_add(out, c.whole, (size_t)(c.whole_end - c.whole));
 }

@@ -44,7 +44,7 @@ enum prompt_note {
     NOTE_NO_FILE,       /* a: names */
     NOTE_NO_CHART,
     NOTE_COUNT,   /* a: " but 28.8", or ""; b: the question */
-    NOTE_EXTREME, /* a: a number */
+    NOTE_MISREAD, /* a: a number */
     NOTE_OTHER,   /* a: names of columns */
     NOTE_PROMISED,
     NOTE_RESTARTED,

@@ -1,12 +1,12 @@
-/* claims_extreme.c - "the highest is Thursday, 17.68" beside an output whose highest is another: each number is well shown, and the
- * sentence is wrong. Only lists that an output shows whole are judged: lines of one label and one number. */
+/* claims_list.c - sentences against the lists that outputs show: "the highest is Thursday" where another is, "17.68 on Friday" where that
+ * is Thursday's. Each number is well shown, and the sentence is wrong. A list is lines of one label and one number. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <strings.h>
 #include "claims_private.h"
 
-enum { ROWS_MAX = 64, LABEL_MIN = 2 };
+enum { ROWS_MAX = 64, LABEL_MIN = 2, STEM_MIN = 3, TELLING_DIGITS = 3 };
 
 /* ---- lists in outputs ---- */
 
@@ -136,8 +136,8 @@ static bool names_label(const char *sentence, const struct row *r)
     if (n < LABEL_MIN || is_number_token(folded, folded + n))
         return false;
     for (const char *at = strstr(sentence, folded); at; at = strstr(at + 1, folded))
-        if ((at == sentence || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[n]))
-            return true;
+        if ((at == sentence || !isalnum((unsigned char)at[-1])) && (n >= STEM_MIN || !isalnum((unsigned char)at[n])))
+            return true; /* "Fri" in "Friday", too */
     return false;
 }
 
@@ -149,7 +149,16 @@ static bool is_of_row(const struct number *n, const struct row *r)
     return false;
 }
 
-static bool names_value(const char *sentence, const struct row *r)
+/* A number of so many digits that it stands there by no chance. */
+static bool is_telling(const struct number *n)
+{
+    size_t digits = 0;
+    for (const char *c = n->at; c < n->end; c++)
+        digits += isdigit((unsigned char)*c) != 0;
+    return digits >= TELLING_DIGITS;
+}
+
+static bool names_value(const char *sentence, const struct row *r, bool telling)
 {
     for (const char *at = sentence; *at;) {
         struct number n = { 0 };
@@ -158,7 +167,8 @@ static bool names_value(const char *sentence, const struct row *r)
             at++;
             continue;
         }
-        if (number_read(&n, &run, at) && is_of_row(&n, r))
+        n.at = at;
+        if (number_read(&n, &run, at) && is_of_row(&n, r) && (!telling || is_telling(&n)))
             return true;
         at = n.end > at ? n.end : at + 1;
     }
@@ -167,42 +177,61 @@ static bool names_value(const char *sentence, const struct row *r)
 
 static bool names(const char *sentence, const struct row *r)
 {
-    return names_label(sentence, r) || names_value(sentence, r);
+    return names_label(sentence, r) || names_value(sentence, r, false);
 }
 
 /* ---- the two together ---- */
 
-/* Whether the list speaks for the sentence, against it or not at all: > 0, < 0, 0. */
-static int judge(const struct sentence *s, const struct rows *rows)
+/* What the list has in place of what the sentence says. */
+struct verdict {
+    bool agrees;
+    const struct row *instead; /* NULL: it has nothing against it */
+};
+
+static struct verdict judge_extreme(const struct sentence *s, const struct rows *rows)
 {
     const struct row *extreme = extreme_of(rows, s->sign);
     bool named = false;
     for (size_t i = 0; i < rows->n; i++) {
         const bool is = names(s->text, &rows->at[i]);
         if (is && rows->at[i].value == extreme->value)
-            return 1;
+            return (struct verdict){ .agrees = true };
         named = named || is;
     }
-    return named ? -1 : 0;
+    return (struct verdict){ .instead = named ? extreme : NULL };
 }
 
+/* One label, and one number, which is another's. */
+static struct verdict judge_pair(const struct sentence *s, const struct rows *rows)
+{
+    const struct row *labelled = NULL, *valued = NULL;
+    for (size_t i = 0; i < rows->n; i++) {
+        const struct row *r = &rows->at[i];
+        const bool label = names_label(s->text, r), value = names_value(s->text, r, true);
+        if ((label && value) || (label && labelled) || (value && valued))
+            return (struct verdict){ .agrees = label && value };
+        labelled = label ? r : labelled;
+        valued = value ? r : valued;
+    }
+    return (struct verdict){ .instead = labelled && valued ? labelled : NULL };
+}
+
+/* One list that agrees is enough: there may be others of the same labels. */
 static char *contradiction(const struct sentence *s, const char *outputs)
 {
-    struct rows rows;
     char *number = NULL;
-    int verdict = 0;
-    for (const char *at = outputs; *at && verdict <= 0;) {
+    for (const char *at = outputs; *at;) {
+        struct rows rows;
         at = read_rows(&rows, at);
-        const int one = rows.n > 1 && rows.n < ROWS_MAX && !rows.cut ? judge(s, &rows) : 0;
-        verdict = one ? one : verdict;
-        if (one < 0 && !number) {
-            const struct row *r = extreme_of(&rows, s->sign);
-            number = xstrndup(r->number, (size_t)(r->end - r->number));
+        if (rows.n < 2 || rows.n == ROWS_MAX || (rows.cut && s->sign))
+            continue;
+        const struct verdict v = s->sign ? judge_extreme(s, &rows) : judge_pair(s, &rows);
+        if (v.agrees) {
+            free(number);
+            return NULL;
         }
-    }
-    if (verdict >= 0) {
-        free(number);
-        number = NULL;
+        if (v.instead && !number)
+            number = xstrndup(v.instead->number, (size_t)(v.instead->end - v.instead->number));
     }
     return number;
 }
@@ -215,14 +244,14 @@ static const char *sentence_end(const char *at)
     return at;
 }
 
-char *claims_extreme(const char *markdown, const char *outputs)
+char *claims_misread(const char *markdown, const char *outputs)
 {
     autofree char *plain = number_plain(markdown), *folded = utf8_fold(plain);
     for (const char *at = folded; *at;) {
         const char *end = sentence_end(at);
         autofree char *text = xstrndup(at, (size_t)(end - at));
         const struct sentence s = { text, direction(text) };
-        char *number = s.sign ? contradiction(&s, outputs) : NULL;
+        char *number = contradiction(&s, outputs);
         if (number)
             return number;
         at = end + (*end != '\0');
