@@ -113,7 +113,7 @@ static bool add_assistant(struct json *messages, const struct model_msg *m, cons
     }
     const unsigned both = WIRE_REASONING_ALWAYS | WIRE_REASONING_NEVER;
     if ((r->quirks & both) == WIRE_REASONING_ALWAYS && m->call_n && !has_reasoning(out))
-        json_set_str(out, "reasoning_content", "");
+        json_set_str(out, "reasoning_content", "."); /* another model thought; Kimi takes "" for none */
     json_push(messages, out);
     return fits;
 }

@@ -169,6 +169,25 @@ static unsigned other_role(const struct wire_error *w, const struct provider_sen
     return s->quirks & WIRE_DEVELOPER ? WIRE_SYSTEM_AS_USER : WIRE_DEVELOPER;
 }
 
+/* Templates that know two roles: no system message, and no results of tools either. */
+static unsigned two_roles(const struct wire_error *w, const struct provider_sent *s)
+{
+    static const char *const words[] = { "roles must alternate", "only user and assistant roles",
+                                         "must alternate between user", NULL };
+    if (s->wire != &wire_chat || !wire_error_says(w, words))
+        return 0;
+    if (!(s->quirks & WIRE_SYSTEM_AS_USER))
+        return WIRE_SYSTEM_AS_USER;
+    return s->may_fence && s->tools ? WIRE_FENCE : 0;
+}
+
+/* Gateways that fail at "none". */
+static unsigned no_choice(const struct wire_error *w, const struct provider_sent *s)
+{
+    static const char *const words[] = { "tool choice param", "invalid tool_choice", "tool_choice type", NULL };
+    return s->tools && wire_error_says(w, words) ? WIRE_NO_TOOL_CHOICE : 0;
+}
+
 /* The rule changed several times: some want it back, some refuse it. */
 static unsigned other_reasoning(const struct wire_error *w, const struct provider_sent *s)
 {
@@ -209,6 +228,8 @@ static const struct {
     { "stream", no_stream },           /* so does this */
     { "tools", no_tools },
     { "role", other_role },
+    { "role", two_roles },
+    { "tool_choice", no_choice },
     { "reasoning_content", other_reasoning },
     { "content", other_content },
     { "max_tokens", other_max },

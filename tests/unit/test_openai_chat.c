@@ -62,7 +62,7 @@ static void each_quirk_changes_what_it_names(void **state)
         { WIRE_DEVELOPER, "{\"role\":\"developer\",\"content\":\"Be exact.\"}", true },
         { WIRE_SYSTEM_AS_USER, "[{\"role\":\"user\",\"content\":\"Be exact.\\n\\nOne?\"}", true },
         { WIRE_EFFORT_NONE, "\"reasoning_effort\":\"none\"", true },
-        { WIRE_REASONING_ALWAYS, "\"reasoning_content\":\"\"", true },
+        { WIRE_REASONING_ALWAYS, "\"reasoning_content\":\".\"", true },
     };
     autojson struct json *schema = talk_schema();
     for (size_t i = 0; i < countof(table); i++) {
