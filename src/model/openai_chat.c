@@ -5,14 +5,10 @@
  * signatures, reasoning_details). */
 #include "openai_chat.h"
 
-static const char *const reasoning_keys[] = { "reasoning_content", "reasoning" };
-
 bool chat_is_reasoning(const char *key)
 {
-    for (size_t i = 0; i < countof(reasoning_keys); i++)
-        if (strcmp(reasoning_keys[i], key) == 0)
-            return true;
-    return strcmp(key, "reasoning_details") == 0;
+    static const char *const keys[] = { "reasoning_content", "reasoning", "reasoning_details", NULL };
+    return wire_is_one_of(key, keys);
 }
 
 /* ---- the question ---- */

@@ -8,13 +8,24 @@ enum {
     SLOT_KEY = -2,           /* reasoning in words: found by its key */
 };
 
-/* ---- the answer: calls ---- */
+/* ---- calls ---- */
 
-static bool is_whole_object(const struct str *text)
+/* An object, closed. Each byte is looked at once, however many pieces there are. */
+static bool is_whole(struct wire_block *b)
 {
-    autojson struct json *v = NULL;
-    struct err ignored = { 0 };
-    return text->len && json_parse(&v, str_peek(text), text->len, WIRE_TEXT_MAX, &ignored) == 0;
+    const char *text = str_peek(&b->text);
+    for (; b->seen.at < b->text.len; b->seen.at++) {
+        const char c = text[b->seen.at];
+        if (b->seen.quoted && c == '\\')
+            b->seen.at++; /* maybe past what has come: then the next piece begins with it */
+        else if (c == '"')
+            b->seen.quoted = !b->seen.quoted;
+        else if (!b->seen.quoted && (c == '{' || c == '['))
+            b->seen.depth++;
+        else if (!b->seen.quoted && (c == '}' || c == ']') && b->seen.depth)
+            b->seen.depth--;
+    }
+    return text[strspn(text, " \t\r\n")] == '{' && !b->seen.quoted && b->seen.depth == 0;
 }
 
 static struct wire_block *call_with_id(struct wire_reader *r, const char *id)
@@ -52,7 +63,7 @@ static struct wire_block *call_meant(struct wire_reader *r, int64_t slot, const 
         return b;
     if (slot < 0 && !*id)
         return last;
-    return !*name && (!*id || !last->id) && !is_whole_object(&last->text) ? last : NULL;
+    return !*name && (!*id || !last->id) && !is_whole(last) ? last : NULL;
 }
 
 /* Which call a fragment belongs to; NULL: a new one. Ollama gives all calls the index 0: an id that differs begins a new call,
@@ -65,7 +76,7 @@ static struct wire_block *call_of(struct wire_reader *r, int64_t slot, const cha
         return NULL;
     if (*id && b->id && strcmp(b->id, id) != 0)
         return NULL;
-    if (!*id && *name && b->name && is_whole_object(&b->text) && !repeats(b, name, json_get(function, "arguments")))
+    if (!*id && *name && b->name && is_whole(b) && !repeats(b, name, json_get(function, "arguments")))
         return NULL;
     return b;
 }
@@ -91,15 +102,6 @@ static void add_arguments(struct wire_block *b, const struct json *args)
         json_print(&b->text, args);
 }
 
-static bool is_plain_call_member(const char *key)
-{
-    static const char *const known[] = { "index", "id", "type", "function", "name", "arguments" };
-    for (size_t i = 0; i < countof(known); i++)
-        if (strcmp(known[i], key) == 0)
-            return true;
-    return false;
-}
-
 /* With a limit: looking a key up is linear, and a peer can invent many. */
 static void keep_member(struct json **kept, const struct json *m, struct json *take_value)
 {
@@ -114,11 +116,10 @@ static void keep_member(struct json **kept, const struct json *m, struct json *t
 /* Gemini's thought signatures, and whatever comes next. */
 static void keep_extras(struct wire_block *b, const struct json *call)
 {
-    for (const struct json *m = json_first(call); m; m = json_next(m)) {
-        if (is_plain_call_member(json_key(m)) || json_type(m) == JSON_NULL)
-            continue;
-        keep_member(&b->raw, m, json_dup(m));
-    }
+    static const char *const known[] = { "index", "id", "type", "function", "name", "arguments", NULL };
+    for (const struct json *m = json_first(call); m; m = json_next(m))
+        if (!wire_is_one_of(json_key(m), known) && json_type(m) != JSON_NULL)
+            keep_member(&b->raw, m, json_dup(m));
 }
 
 static void take_call(struct wire_reader *r, const struct json *call, bool is_new)
@@ -159,7 +160,7 @@ static void take_function(struct wire_reader *r, const struct json *function)
     add_arguments(b, json_get(function, "arguments"));
 }
 
-/* ---- the answer: words ---- */
+/* ---- words ---- */
 
 /* Text, a part of it, or Mistral's list of parts; thinking is a part of its own. */
 static void take_content(struct wire_reader *r, const struct json *content)
@@ -223,19 +224,11 @@ static bool says_nothing(const struct json *v)
     return t == JSON_NULL || ((t == JSON_ARRAY || t == JSON_OBJECT) && json_len(v) == 0);
 }
 
-/* What servers add for reading only. */
-static bool is_noise(const char *key)
-{
-    static const char *const keys[] = { "role",      "obfuscation", "annotations",      "audio", "logprobs",
-                                        "token_ids", "stop_reason", "prompt_token_ids", "images" };
-    for (size_t i = 0; i < countof(keys); i++)
-        if (strcmp(keys[i], key) == 0)
-            return true;
-    return false;
-}
-
 static void take_other(struct wire_reader *r, const struct json *m)
 {
+    static const char *const for_reading_only[] = { "role",     "obfuscation", "annotations", "audio",
+                                                    "logprobs", "token_ids",   "stop_reason", "prompt_token_ids",
+                                                    "images",   NULL };
     const char *key = json_key(m);
     if (strcmp(key, "reasoning_details") == 0) {
         for (const struct json *d = json_first(m); d; d = json_next(d))
@@ -245,7 +238,7 @@ static void take_other(struct wire_reader *r, const struct json *m)
         struct wire_block *b = thinking_of(r, key);
         if (b)
             str_puts(&b->text, json_text(m));
-    } else if (!is_noise(key)) {
+    } else if (!wire_is_one_of(key, for_reading_only)) {
         keep_member(&r->said, m, json_dup(m));
     }
 }
@@ -267,7 +260,7 @@ static void take_member(struct wire_reader *r, const struct json *m, bool whole)
         take_other(r, m);
 }
 
-/* ---- the answer: as a whole ---- */
+/* ---- the whole ---- */
 
 static void take_usage(struct wire_reader *r, const struct json *u)
 {

@@ -13,6 +13,13 @@ bool wire_blank(const char *text)
     return !text || !*text;
 }
 
+bool wire_is_one_of(const char *word, const char *const *words)
+{
+    while (*words && strcmp(*words, word) != 0)
+        words++;
+    return *words;
+}
+
 const char *wire_some(const char *text)
 {
     return wire_blank(text) ? "(nothing)" : text;

@@ -74,9 +74,13 @@ struct wire_error {
 struct wire_block {
     int64_t slot; /* the peer's index */
     enum wire_block_kind { WIRE_CALL, WIRE_WORDS, WIRE_THINKING, WIRE_OTHER } kind;
-    char *id, *name;  /* calls; NULL until they came */
-    struct str text;  /* arguments as received, or words */
-    size_t again;     /* of a call's text: where all that had come began once more; 0: nowhere */
+    char *id, *name; /* calls; NULL until they came */
+    struct str text; /* arguments as received, or words */
+    size_t again;    /* of a call's text: where all that had come began once more; 0: nowhere */
+    struct {
+        size_t at, depth;
+        bool quoted;
+    } seen;           /* of a call's text, by chat: how far it was looked at, and what is open there */
     struct json *raw; /* what else the peer says about it; NULL: nothing */
     bool shown;       /* some of its words went to wire_words() */
     bool done;        /* the peer said that it is whole */
@@ -172,6 +176,7 @@ char *wire_id(const char *id);
 /* Text of a tool result or question: never blank. */
 const char *wire_some(const char *text);
 bool wire_blank(const char *text);
+bool wire_is_one_of(const char *word, const char *const *words); /* words: NULL-terminated */
 /* The temperature into the body (or its options), where one is to be said. */
 void wire_temper(struct json *body, const struct wire_request *r);
 /* The system messages at the beginning, joined; *n: how many they are. Caller frees; NULL: none. */
