@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <strings.h>
 
+enum { HEAD_MAX = 160 }; /* bytes of what may be no answer at all */
+
 /* ---- small ---- */
 
 bool wire_blank(const char *text)
@@ -251,8 +253,11 @@ int wire_reader_feed(struct wire_reader *r, const char *data, size_t n, struct e
         data += skip;
         n -= skip;
     }
-    if (r->form == WIRE_STREAM)
+    if (r->form == WIRE_STREAM) {
+        const size_t room = r->events == 0 && r->body.len < HEAD_MAX ? HEAD_MAX - r->body.len : 0;
+        str_add(&r->body, data, n < room ? n : room);
         return sse_feed(&r->sse, data, n, e);
+    }
     str_add(&r->body, data, n);
     return str_check(&r->body, e);
 }
@@ -292,6 +297,16 @@ bool wire_reader_whole(const struct wire_reader *r)
     return !r->failed && (r->ended || r->stopped || r->counted || r->enough);
 }
 
+/* What has come in place of one, when it is words. */
+static int no_answer(const struct wire_reader *r, struct err *e)
+{
+    AUTO(str_clear) struct str words = STR_INIT(WIRE_TEXT_MAX);
+    utf8_scrub(&words, str_peek(&r->body), r->body.len);
+    if (wire_blank(str_peek(&words)))
+        return err_set(e, ERR_NET, "the answer is empty");
+    return err_set(e, ERR_NET, "this is no answer: %s", str_peek(&words));
+}
+
 static int check_end(struct wire_reader *r, struct err *e)
 {
     if (r->form == WIRE_BODY && read_body(r, e) < 0)
@@ -304,7 +319,7 @@ static int check_end(struct wire_reader *r, struct err *e)
         if (r->blocks[i].text.overflow)
             return err_set(e, ERR_DATA, "one call is longer than %d bytes", WIRE_TEXT_MAX);
     if (r->events == 0)
-        return err_set(e, ERR_NET, "the answer is empty");
+        return no_answer(r, e);
     if (!wire_reader_whole(r))
         return err_set(e, ERR_NET, "the answer was cut off before its end");
     return 0;

@@ -93,7 +93,7 @@ struct wire_reader {
     const struct wire *wire;
     struct sse sse;
     enum { WIRE_SNIFF, WIRE_STREAM, WIRE_BODY } form;
-    struct str body;        /* WIRE_BODY: all of it */
+    struct str body;        /* WIRE_BODY: all of it; WIRE_STREAM: how it begins */
     struct str words;       /* prose as received, <think> and all */
     struct str refusal;     /* why the model does not want to */
     size_t shown, searched; /* of words: handed to text(); looked through for the end of thinking */

@@ -28,6 +28,19 @@ static void a_call_costs_what_its_model_charges(void **state)
     }
 }
 
+static void money_is_not_watched_where_a_model_has_no_price(void **state)
+{
+    (void)state;
+    static char chat[] = "chat", builtin[] = "builtin";
+    const struct conf none = { .turn_tokens = 5 }, money = { .day_money = 5 };
+    const struct conf_model m = { .dialect = chat }, priced = { .dialect = chat, .price_out = 1 },
+                            ours = { .dialect = builtin };
+    assert_false(budget_is_blind(&none, &m));
+    assert_true(budget_is_blind(&money, &m));
+    assert_false(budget_is_blind(&money, &priced));
+    assert_false(budget_is_blind(&money, &ours));
+}
+
 static void the_nearer_limit_counts(void **state)
 {
     static const struct {
@@ -293,6 +306,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_costs_what_its_model_charges),
+        cmocka_unit_test(money_is_not_watched_where_a_model_has_no_price),
         cmocka_unit_test(the_nearer_limit_counts),
         cmocka_unit_test(the_last_call_that_fits_is_for_a_last_word),
         cmocka_unit_test(money_is_written_with_two_places),

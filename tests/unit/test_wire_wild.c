@@ -264,6 +264,8 @@ static const struct shape chat_shapes[] = {
       "Hi" },
     { "an address that is not there, at 200", "{\"error\":\"Unexpected endpoint or method. (POST /chat/completions)\"}",
       "error: check url" },
+    { "words at 200", "upstream connect error", "error: upstream connect error" },
+    { "nothing but signs of life", ": ping\n\n: ping\n\n", "error: no answer" },
     { "a web page at 200", "<!DOCTYPE html><html><title>Sign in</title>", "error: check url" },
     { "whole, with content in parts",
       "{\"choices\":[{\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"Hi\"}]}}]}", "Hi" },

@@ -1,6 +1,7 @@
 /* budget.c - sums and parts. */
 #include "budget.h"
 #include <inttypes.h>
+#include <string.h>
 #include "conf.h"
 
 enum { DAY_MS = 86400000, PART_MAX = 1000 };
@@ -15,6 +16,13 @@ int64_t budget_cost(const struct conf_model *m, const struct model_usage *u)
     const int64_t cached = u->cached < u->in ? u->cached : u->in;
     const int64_t cached_price = m->price_cached ? m->price_cached : m->price_in;
     return price(u->in - cached, m->price_in) + price(cached, cached_price) + price(u->out, m->price_out);
+}
+
+bool budget_is_blind(const struct conf *c, const struct conf_model *m)
+{
+    const bool limited = c->turn_money || c->person_money || c->room_money || c->day_money;
+    const bool costs_nothing = strcmp(m->dialect, "builtin") == 0 || strcmp(m->dialect, "replay") == 0;
+    return limited && !costs_nothing && !m->price_in && !m->price_out;
 }
 
 static int64_t part(int64_t used, int64_t max)

@@ -18,6 +18,8 @@ struct budget {
 
 /* 0 when the model has no price. */
 int64_t budget_cost(const struct conf_model *m, const struct model_usage *u);
+/* Money is limited, and what this model spends of it is not known. */
+bool budget_is_blind(const struct conf *c, const struct conf_model *m);
 /* Used, in per cent of whichever limit is nearer; 0 without limits, never over 1,000. */
 int budget_part(const struct budget *b);
 /* May a call go out that needs about so much; first: none has gone out in this turn. */

@@ -119,6 +119,8 @@ struct hub_model *session_hub_model(struct session_hub *h, const struct conf_mod
         (void)err_wrap(e, "[model %.60s]", section->section);
         return NULL;
     }
+    if (budget_is_blind(h->parts.conf, section))
+        log_warn("model_without_price", KV_S("model", section->section));
     struct hub_model *m = xcalloc(1, sizeof(*m));
     *m = (struct hub_model){ .next = h->models, .section = section, .ops = ops, .model = model };
     h->models = m;
