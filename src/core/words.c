@@ -115,6 +115,8 @@ static const struct {
                            "*（没有文件 `{a}`：提到了但没有写出。）*" },
     [WORD_UNSUPPORTED] = { "*(Not supported by any output: {a}. Please check before use.)*",
                            "*（没有任何输出支持以下内容：{a}。使用前请核实。）*" },
+    [WORD_UNREAD] = { "*(No program read any of the files for this.)*", "*（这次没有程序读取任何文件。）*" },
+    [WORD_ANOTHER] = { "*(The question names `{a}`; what was read is `{b}`.)*", "*（问题提到 `{a}`，而读取的是 `{b}`。）*" },
     [WORD_NO_CHART] = { "*(No chart was made for this, although the answer speaks of one.)*",
                         "*（回答提到了图，但这次没有生成任何图。）*" },
     [WORD_NO_COUNT] = { "*(The question asks how many there are; {a} cannot be a count. Please check before use.)*",
@@ -240,6 +242,8 @@ const char *words_language(const char *text)
 {
     size_t han = 0, letters = 0;
     for (uint32_t c = utf8_next(&text); c; c = utf8_next(&text)) {
+        if ((c >= 0x3040 && c <= 0x30ff) || (c >= 0xac00 && c <= 0xd7a3))
+            return "en"; /* Japanese or Korean, whose signs may be Chinese */
         han += c >= 0x4e00 && c <= 0x9fff;
         letters += (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
     }

@@ -65,6 +65,8 @@ enum word {
     WORD_FILE_UNREAD, /* a: name; could not be looked into */
     WORD_NOT_WRITTEN, /* a: the name that an answer linked to */
     WORD_UNSUPPORTED, /* a: numbers, days, names */
+    WORD_UNREAD,
+    WORD_ANOTHER, /* a: the file that was asked about, b: the one that was read */
     WORD_NO_CHART,
     WORD_NO_COUNT,    /* a: a number that is not whole */
     WORD_MISREAD,     /* a: a number that is higher, or lower */

@@ -26,10 +26,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     utf8_scrub(&text, (const char *)data, size);
     evidence_add(&own, str_peek(&text));
     claims_numbers(&left, str_peek(&text), &own);
+    claims_derived(&left, str_peek(&text), &own);
     claims_days(&left, str_peek(&text), &own);
     claims_names(&left, str_peek(&text), &own);
     (void)claims_chart(str_peek(&text));
     must(left.n == 0);
+    evidence_add_output(&own, str_peek(&text), str_peek(&text)); /* as a program and as its output: only read */
+    evidence_add_program(&own, str_peek(&text));
     claims_files(&files, str_peek(&text), never, str_peek(&text));
     return 0;
 }

@@ -511,9 +511,9 @@ static void a_program_that_nobody_fenced_is_run_unless_one_was_asked_for(void **
     struct scene s;
     (void)state;
     play_with_file(&s, "how many women survived?",
-                   SAY("import pandas as pd\\nprint(233)\\n# it is 150") SAY("233 women survived."), PRINTS("233"));
+                   SAY("import pandas as pd\\nprint(n)\\n# it is 150") SAY("233 women survived."), PRINTS("233"));
     assert_ended(&s, AGENT_ANSWERED, 1, 2);
-    assert_string_equal(sandbox_fake_asked(0), "cell import pandas as pd\nprint(233)\n# it is 150");
+    assert_string_equal(sandbox_fake_asked(0), "cell import pandas as pd\nprint(n)\n# it is 150");
     scene_close(&s);
     play_with_file(&s, "show me a script that imports pandas", SAY("import pandas as pd\\nprint(pd)"), "");
     assert_ended(&s, AGENT_ANSWERED, 0, 1);
@@ -612,6 +612,169 @@ static void replies_that_need_no_program_are_left_alone(void **state)
     }
 }
 
+/* ---- programs that show nothing ---- */
+
+/* Two files, in the first turn. */
+#define TWO_FILES                                                                                                          \
+    "[{\"path\":\"/mnt/data/a.csv\",\"name\":\"a.csv\",\"kind\":\"csv\",\"rows\":244,\"load\":\"pd.read_csv('a.csv')\"}," \
+    "{\"path\":\"/mnt/data/b.csv\",\"name\":\"b.csv\",\"kind\":\"csv\",\"rows\":31,\"load\":\"pd.read_csv('b.csv')\"}]"
+
+static void play_first(struct scene *s, const char *request, const char *model_lines, const char *box_lines)
+{
+    struct err e = { 0 };
+    scene_open(s, model_lines, box_lines);
+    s->first_cell = 1;
+    assert_int_equal(json_parse(&s->files, TWO_FILES, strlen(TWO_FILES), 1 << 20, &e), 0);
+    scene_start_with(s, request, NULL);
+    world_run(&s->w, 3000);
+    assert_true(s->seen.done);
+}
+
+#define ASKED(code, part) "{\"calls\":[{\"args\":{\"code\":\"" code "\"}}],\"expect\":\"" part "\"}\n"
+#define SAID(text, part) "{\"text\":\"" text "\",\"expect\":\"" part "\"}\n"
+
+static void a_printed_constant_is_no_result(void **state)
+{
+    struct scene s;
+    (void)state;
+    play_first(&s, "what is the mean of x in a.csv?",
+               CALL("df = pd.read_csv('a.csv')\\nprint('The mean is 42.5')") SAY("The mean is 42.5.")
+                   ASKED("print(df.x.mean())", "No output shows this of your answer: 42.5") SAY("The mean is 31.25."),
+               PRINTS("The mean is 42.5") PRINTS("31.25"));
+    assert_ended(&s, AGENT_ANSWERED, 2, 4);
+    assert_null(s.seen.unsupported);
+    assert_string_equal(s.seen.answer, "The mean is 31.25.");
+    scene_close(&s);
+    play_first(&s, "what is the mean of x?",
+               CALL("try:\\n    m = pd.read_csv('a.csv').y.mean()\\nexcept Exception:\\n    m = 42.5\\nprint(m)")
+                   SAY("The mean is 42.5.") SAID("As computed above, it is 42.5.", "No output shows this"),
+               PRINTS("42.5"));
+    assert_ended(&s, AGENT_ANSWERED, 1, 3);
+    assert_string_equal(s.seen.unsupported, "42.5");
+    scene_close(&s);
+}
+
+static void what_follows_from_outputs_is_asked_for_once_and_not_marked(void **state)
+{
+    struct scene s;
+    (void)state;
+    play_first(&s, "how many are there of each in a.csv?",
+               CALL("pd.read_csv('a.csv').n") SAY("68 at lunch and 176 at dinner, together 245.")
+                   SAID("68 at lunch and 176 at dinner, together 244.", "No output shows this of your answer: 245"),
+               PRINTS("68 176"));
+    assert_ended(&s, AGENT_ANSWERED, 1, 3);
+    assert_null(s.seen.unsupported);
+    assert_string_equal(s.seen.answer, "68 at lunch and 176 at dinner, together 244.");
+    scene_close(&s);
+    play_first(&s, "how many are there of each in b.csv?",
+               CALL("pd.read_csv('b.csv').n") SAY("68 at lunch and 176 at dinner, a difference of 108.")
+                   ASKED("print(b - a)", "No output shows this of your answer: 108") SAY("68 and 176, 108 more."),
+               PRINTS("68 176") PRINTS("108"));
+    assert_ended(&s, AGENT_ANSWERED, 2, 4);
+    assert_null(s.seen.unsupported);
+    scene_close(&s);
+}
+
+static void programs_have_to_read_what_was_sent(void **state)
+{
+    struct scene s;
+    (void)state;
+    play_first(&s, "what is the mean of x?",
+               CALL("df = pd.DataFrame({'x': [25, 26]})\\nprint(df.x.mean())") SAY("The mean is 25.5.")
+                   ASKED("print(pd.read_csv('a.csv').x.mean())", "No program of yours has read a file")
+                       SAY("The mean is 31.25."),
+               PRINTS("25.5") PRINTS("31.25"));
+    assert_ended(&s, AGENT_ANSWERED, 2, 4);
+    assert_string_equal(s.seen.answer, "The mean is 31.25.");
+    scene_close(&s);
+    play_first(&s, "what is the mean of x?",
+               CALL("df = pd.DataFrame({'x': [25, 26]})\\nprint(df.x.mean())") SAY("The mean is 25.5.")
+                   SAY("The mean is 25.5."),
+               PRINTS("25.5"));
+    assert_ended(&s, AGENT_ANSWERED, 1, 3);
+    assert_says(s.seen.answer, "No program read any of the files");
+    scene_close(&s);
+    play_first(&s, "what is the mean of x in a.csv?",
+               CALL("print(pd.read_csv('b.csv').x.mean())") SAY("The mean is 25.5.")
+                   ASKED("print(pd.read_csv('a.csv').x.mean())", "names a.csv, but your programs read b.csv")
+                       SAY("The mean is 31.25."),
+               PRINTS("25.5") PRINTS("31.25"));
+    assert_ended(&s, AGENT_ANSWERED, 2, 4);
+    assert_string_equal(s.seen.answer, "The mean is 31.25.");
+    scene_close(&s);
+    play_first(&s, "what is the mean of x in a.csv?",
+               CALL("print(pd.read_csv('b.csv').x.mean())") SAY("The mean is 25.5.") SAY("The mean is 25.5."),
+               PRINTS("25.5"));
+    assert_ended(&s, AGENT_ANSWERED, 1, 3);
+    assert_says(s.seen.answer, "names `a.csv`; what was read is `b.csv`");
+    scene_close(&s);
+    play_first(&s, "what is 17 times 23?", CALL("print(17 * 23)") SAY("It is 391."), PRINTS("391"));
+    assert_ended(&s, AGENT_ANSWERED, 1, 2);
+    assert_string_equal(s.seen.answer, "It is 391.");
+    scene_close(&s);
+}
+
+static void an_answer_is_no_echo_and_in_the_language_of_the_question(void **state)
+{
+    struct scene s;
+    (void)state;
+    play_first(&s, "What is the mean of x in a.csv?",
+               CALL("print(pd.read_csv('a.csv').x.mean())") SAY("What is the mean of x in a.csv")
+                   SAID("It is 31.25.", "only repeats the question"),
+               PRINTS("31.25"));
+    assert_ended(&s, AGENT_ANSWERED, 1, 3);
+    assert_string_equal(s.seen.answer, "It is 31.25.");
+    scene_close(&s);
+    play_first(&s, "What is the mean of x in a.csv?",
+               CALL("print(pd.read_csv('a.csv').x.mean())") SAY("What is the mean of x in a.csv?")
+                   SAY("What is the mean of x in a.csv?"),
+               PRINTS("31.25"));
+    assert_ended(&s, AGENT_ANSWERED, 1, 3);
+    assert_says(s.seen.answer, "31.25");
+    scene_close(&s);
+    play_first(&s, "What is the mean of x in a.csv?",
+               CALL("print(pd.read_csv('a.csv').x.mean())")
+                   SAY("文件中列的平均值是三十一点二五，所有的行都计算在内，没有缺失的值。31.25")
+                       SAID("It is 31.25.", "not in the language of the question"),
+               PRINTS("31.25"));
+    assert_ended(&s, AGENT_ANSWERED, 1, 3);
+    assert_string_equal(s.seen.answer, "It is 31.25.");
+    scene_close(&s);
+}
+
+/* An output that the model wrote itself, in front of or without a program. */
+static void an_output_that_nothing_put_out_is_no_output(void **state)
+{
+    struct scene s;
+    (void)state;
+    play_first(&s, "what is the mean of x in a.csv?",
+               SAY("```python\\nprint(df.x.mean())\\n```\\nOutput:\\n```\\n42.5\\n```\\nThe mean is 42.5.")
+                   ASKED("print(pd.read_csv('a.csv').x.mean())", "You have not run anything yet") SAY("It is 31.25."),
+               PRINTS("31.25"));
+    assert_ended(&s, AGENT_ANSWERED, 1, 3);
+    assert_string_equal(s.seen.answer, "It is 31.25.");
+    scene_close(&s);
+}
+
+static void a_short_question_about_words_needs_no_program(void **state)
+{
+    static const char *const asked[] = { "what do you mean by that?", "why is the mean so high?", "was meinst du mit Summe?",
+                                         "为什么平均值这么高？" };
+    (void)state;
+    for (size_t i = 0; i < countof(asked); i++) {
+        struct scene s;
+        struct err e = { 0 };
+        scene_open(&s, SAY("It is the usual one."), "");
+        transcript_add(&s.history, MODEL_USER, "[user: @ann] what is the mean?");
+        transcript_add(&s.history, MODEL_ASSISTANT, "It is high.");
+        assert_int_equal(json_parse(&s.files, TWO_FILES, strlen(TWO_FILES), 1 << 20, &e), 0);
+        scene_start_with(&s, asked[i], NULL);
+        world_run(&s.w, 3000);
+        assert_ended(&s, AGENT_ANSWERED, 0, 1);
+        scene_close(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -645,6 +808,12 @@ int main(void)
         cmocka_unit_test(a_number_that_only_the_profile_shows_is_asked_about_when_a_program_brought_none),
         cmocka_unit_test(a_day_that_only_the_profile_shows_is_no_result),
         cmocka_unit_test(replies_that_need_no_program_are_left_alone),
+        cmocka_unit_test(a_printed_constant_is_no_result),
+        cmocka_unit_test(what_follows_from_outputs_is_asked_for_once_and_not_marked),
+        cmocka_unit_test(programs_have_to_read_what_was_sent),
+        cmocka_unit_test(an_answer_is_no_echo_and_in_the_language_of_the_question),
+        cmocka_unit_test(an_output_that_nothing_put_out_is_no_output),
+        cmocka_unit_test(a_short_question_about_words_needs_no_program),
     };
     return cmocka_run_group_tests_name("agent_claims", tests, NULL, NULL);
 }

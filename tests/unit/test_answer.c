@@ -229,6 +229,17 @@ static void only_links_that_lead_nowhere_are_changed(void **state)
         { "[x](y ![](https://evil/x))", "[x](y [](https://evil/x))" },
         { "a [b] (c.d)", "a [b] (c.d)" },
         { "[mail](mailto:a@b.cd)", "[mail](mailto:a@b.cd)" },
+        { "Look: ![chart](data:image/png;base64,AAAA) done", "Look:  done" },
+        { "[open](data:text/html;base64,AAAA)", "open" },
+        { "file:///mnt/data/t.csv and <file:///mnt/data/t.csv>", "t.csv and t.csv" },
+        { "<sandbox:/mnt/data/out/t.csv> attachment://t.csv", "out/t.csv t.csv" },
+        { "In /mnt/data/out/t.csv; see http://a.b/mnt/data/x", "In out/t.csv; see http://a.b/mnt/data/x" },
+        { "[it][1]\n\n[1]: sandbox:/mnt/data/out/t.csv\nend", "[it][1]\n\n\nend" },
+        { "[1]: https://a.b/c", "[1]: https://a.b/c" },
+        { "a\xe2\x80\xae" "b\xe2\x81\xa0" "c\xef\xbb\xbf", "abc" },
+        { "\xe2\x81\xa0<!here> @\xe2\x80\xad" "channel", "&lt;!here> @\xe2\x80\x8b" "channel" },
+        { "\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x94\xac", "\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x94\xac" },
+        { "<script>x</script> <svg onload=x>", "&lt;script>x</script> &lt;svg onload=x>" },
         { "  x \n", "x" },
         { "", "" },
         { "[gone](gone.csv)", "gone\n\n*(There is no file `gone.csv`: it was named but not written.)*" },
@@ -243,6 +254,9 @@ static void only_links_that_lead_nowhere_are_changed(void **state)
         autofree char *out = answer_clean(cases[i].in, &made, 1, "en");
         assert_string_equal(out, cases[i].out);
     }
+    autofree char *data = repeated("iVBORw0KGgo=", 100), *in = xasprintf("before %s after", data),
+                  *out = answer_clean(in, &made, 1, "en");
+    assert_string_equal(out, "before [1200 bytes] after");
     cell_clear(&made.cell);
 }
 

@@ -199,6 +199,79 @@ static void what_is_no_result_is_no_claim(void **state)
     judge(cases, countof(cases));
 }
 
+static void what_a_program_states_itself_shows_nothing(void **state)
+{
+    static const struct {
+        const char *code, *output, *prose, *claims;
+    } cases[] = {
+        { "print(\"The mean is 42\")", "The mean is 42\n", "The mean is 42.", "42" },
+        { "print(42)", "42\n", "It is 42.", "42" },
+        { "print('Mean:', 42.5)", "Mean: 42.5\n", "It is 42.5.", "42.5" },
+        { "mean = 42.5\nprint(mean)", "42.5\n", "It is 42.5.", "42.5" },
+        { "mean = 42.5\nprint(f'The mean is {mean:.2f} now')", "The mean is 42.50 now\n", "It is 42.50.", "42.50" },
+        { "print(f\"{42.5:.1f}\")", "42.5\n", "It is 42.5.", "42.5" },
+        { "print(\"mean %d\" % 42)", "mean 42\n", "It is 42.", "42" },
+        { "print('mean ' + str(42))", "mean 42\n", "It is 42.", "42" },
+        { "print('mean {}'.format(42))", "mean 42\n", "It is 42.", "42" },
+        { "x = 42\nx", "42", "It is 42.", "42" },
+        { "42", "42", "It is 42.", "42" },
+        { "'The mean is 42'", "'The mean is 42'", "It is 42.", "42" },
+        { "r = {'mean': 42.5, 'n': 891}\nr", "{'mean': 42.5, 'n': 891}", "42.5 of 891", "42.5, 891" },
+        { "r = {'mean': 42.5}\nfor k, v in r.items():\n    print(k, v)", "mean 42.5\n", "It is 42.5.", "42.5" },
+        { "r['mean'] = 42.5\nprint(r)", "{'mean': 42.5}", "It is 42.5.", "42.5" },
+        { "df = pd.DataFrame({'a': [42, 43]})\nprint(df)", "    a\n0  42\n1  43\n", "42 and 43", "42, 43" },
+        { "try:\n    m = df.x.mean()\nexcept Exception:\n    m = 42.5\nprint(m)", "42.5\n", "It is 42.5.", "42.5" },
+        { "try:\n    print(df.x.mean())\nexcept:\n    print('Mean: 32.2')", "Mean: 32.2\n", "It is 32.2.", "32.2" },
+        { "# the mean is 42\nprint('done')", "done\n", "It is 42.", "42" },
+        { "print('''\nmean 42\nmax 99\n''')", "\nmean 42\nmax 99\n\n", "42 and 99", "42, 99" },
+        { "print('Output:\\n42')", "Output:\n42\n", "It is 42.", "42" },
+        { "import sys\nsys.stdout.write('42\\n')", "42\n", "It is 42.", "42" },
+        { "print([42, 43])", "[42, 43]\n", "42 and 43", "42, 43" },
+        { "print('There are forty-two rows')", "There are forty-two rows", "Forty-two.", "Forty-two" },
+        /* computed, or told */
+        { "print(df.x.mean())", "42.5\n", "It is 42.5.", "" },
+        { "print('The mean is', df.x.mean())", "The mean is 42.5\n", "It is 42.5.", "" },
+        { "print(f'Of 891 rows: {df.x.mean():.1f}')", "Of 891 rows: 42.5\n", "42.5 of 891", "891" },
+        { "print(df.head(15))", "x\n", "The first 15.", "" },
+        { "n = 15\nprint('top', n)\nprint(df.nlargest(n, 'x'))", "top 15\n", "The top 15.", "" },
+        { "print('over 65:', len(df[df.age > 65]))", "over 65: 77\n", "77 are over 65.", "" },
+        { "limit = 65\nprint(f'over {limit}: {(df.age > limit).sum()}')", "over 65: 77\n", "77 are over 65.", "" },
+        { "print(df.query('age > 65').shape[0])", "77\n", "77 are over 65.", "" },
+        { "for q in [0.25, 0.75]:\n    print(q, df.x.quantile(q))", "0.25 31\n0.75 47\n", "31 to 47", "" },
+        { "qs = [0.25, 0.75]\nfor q in qs:\n    print(q, df.x.quantile(q))", "0.25 31\n0.75 47\n", "25 %, 75 %", "" },
+        { "b = [0, 18, 65]\nd = pd.cut(df.age, b)\nprint(d.value_counts())", "(18, 65] 77\n", "18 to 65: 77", "" },
+        { "print('2023:', df.loc['2023'].x.sum())", "2023: 77\n", "77 in 2023", "" },
+        { "print(100 * a / b)", "77.5\n", "77.5 of 100", "" },
+        { "print(17 * 23)", "391\n", "It is 391.", "" },
+        { "print(round(df.x.mean(), 15))", "42.123\n", "42.12", "" },
+        { "total = 0\nfor x in df.x:\n    total += x\nprint(total)", "420\n", "420", "" },
+        { "df['year'] = 2023\nprint(df.groupby('year').x.sum())", "2023 77\n", "77 in 2023", "" },
+        { "m = df.x.mean()\nprint(m)", "42.5\n", "42.5", "" },
+        { "print('Check: 244 rows', len(df))", "Check: 244 rows 244\n", "244 rows", "" },
+        { "plt.figure(figsize=(14, 15))\nprint(df.x.sum())", "77", "77", "" },
+        { "print(df.x.sum())  # 42", "77\n", "77, not 42", "42" },
+        { "if n > 500:\n    print('many', n)", "many 777\n", "777 are more than 500", "" },
+        { "print('many' if n > 500 else 'few', n)", "many 777\n", "777 are more than 500", "" },
+        { "x = 'unclosed", "42", "42", "" },
+        { "f\"{x[\"", "42", "42", "" },
+        { "print(((((", "42", "42", "" },
+    };
+    size_t wrong = 0;
+    (void)state;
+    for (size_t i = 0; i < countof(cases); i++) {
+        AUTO(evidence_clear) struct evidence e = { 0 };
+        AUTO(claims_clear) struct claims c = { 0 };
+        evidence_add_output(&e, cases[i].code, cases[i].output);
+        evidence_add_program(&e, cases[i].code);
+        claims_numbers(&c, cases[i].prose, &e);
+        autofree char *list = claims_join(&c);
+        if (strcmp(list, cases[i].claims) != 0 && ++wrong)
+            (void)fprintf(stderr, "%s\n-> \"%s\": \"%s\", not \"%s\"\n", cases[i].code, cases[i].prose, list,
+                          cases[i].claims);
+    }
+    assert_int_equal(wrong, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -207,6 +280,7 @@ int main(void)
         cmocka_unit_test(percents_fractions_and_magnitudes_are_one_value),
         cmocka_unit_test(rounding_says_so_in_every_language),
         cmocka_unit_test(what_is_no_result_is_no_claim),
+        cmocka_unit_test(what_a_program_states_itself_shows_nothing),
     };
     return cmocka_run_group_tests_name("claims_numbers", tests, NULL, NULL);
 }

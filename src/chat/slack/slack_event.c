@@ -179,6 +179,25 @@ static void read_mention(struct slack_event *out, const struct json *event, cons
 
 /* ---- the rest ---- */
 
+/* Slack calls by name what other platforms send as the sign itself. A name that we know nothing of stays one. */
+static const char *sign_of(const char *name)
+{
+    static const char *const signs[][2] = {
+        { "octagonal_sign", "🛑" },
+        { "black_square_for_stop", "⏹" },
+        { "x", "❌" },
+        { "repeat", "🔁" },
+        { "arrows_counterclockwise", "🔄" },
+        { "leftwards_arrow_with_hook", "↩" },
+        { "rewind", "⏪" },
+        { "computer", "💻" },
+    };
+    for (size_t i = 0; name && i < countof(signs); i++)
+        if (strcmp(name, signs[i][0]) == 0)
+            return signs[i][1];
+    return name;
+}
+
 static void read_reaction(struct slack_event *out, const struct json *event, const struct slack_self *self)
 {
     const struct json *item = json_get(event, "item");
@@ -186,7 +205,7 @@ static void read_reaction(struct slack_event *out, const struct json *event, con
     out->channel = id_of(item, "channel");
     out->about = ts_of(item, "ts");
     out->ts = ts_of(event, "event_ts");
-    out->key = json_str_or(event, "reaction", NULL);
+    out->key = sign_of(json_str_or(event, "reaction", NULL));
     out->sent_ms = slack_ts_ms(out->ts);
     if (is_same(out->user, self->user) || !out->user || !out->channel || !out->about || !out->ts || !out->key)
         nothing(out, "reaction of our own, or to no message");

@@ -8,6 +8,7 @@
 #include "conf.h"
 #include "json.h"
 #include "log.h"
+#include "request.h"
 
 enum {
     OBJECTIONS_MAX = 2, /* to a reply without a program */
@@ -23,14 +24,7 @@ bool agent_is_blank(const char *text)
 
 bool agent_wants_program(const struct agent *a)
 {
-    static const char *const asked[] = { "code",   "program", "script",   "function",  "snippet",
-                                         "python", "pandas",  "how do i", "how would", "how can i",
-                                         "how to", "sql",     "syntax",   "command",   "formula",
-                                         "skript", "代码",    "程序",     "脚本",      "怎么写" };
-    for (size_t i = 0; i < countof(asked); i++)
-        if (!a->in.request || strcasestr(a->in.request, asked[i]))
-            return true;
-    return false;
+    return !a->in.request || request_wants_program(a->in.prompts, a->in.request);
 }
 
 /* ---- asked once more ---- */
@@ -55,29 +49,18 @@ static bool has_word(const char *text, const char *word)
     return false;
 }
 
-/* It asks for something that has to be computed. Greetings and questions about the talk itself have none of these words. */
-static bool wants_work(const char *request)
+/* An answer stands before this question. */
+static bool follows(const struct agent *a)
 {
-    static const char *const asks[] = {
-        "how many", "how much", "mean",         "average", "median",    "sum",         "total",   "count",
-        "maximum",  "minimum",  "max",          "min",     "highest",   "lowest",      "largest", "smallest",
-        "plot",     "chart",    "histogram",    "graph",   "draw",      "correlation", "trend",   "percentage",
-        "share",    "percent",  "group",        "compute", "calculate", "outliers",    "outlier", "std",
-        "variance", "quantile", "distribution", "top",     "多少",      "平均",        "总和",    "合计",
-        "最大",     "最小",     "中位数",       "统计",    "画",        "图",          "分布",    "占比"
-    };
-    for (size_t i = 0; i < countof(asks); i++)
-        if (has_word(request, asks[i]))
+    for (size_t i = 1; i < a->talk.turn_at; i++)
+        if (a->talk.msgs.at[i].role == MODEL_ASSISTANT && !agent_is_blank(a->talk.msgs.at[i].text))
             return true;
     return false;
 }
 
-static bool asks_back(const char *text)
+static bool wants_work(const struct agent *a)
 {
-    size_t n = strlen(text);
-    while (n && strchr(" \t\n*_)", text[n - 1]))
-        n--;
-    return (n && text[n - 1] == '?') || (n >= 3 && memcmp(text + n - 3, "\xef\xbc\x9f", 3) == 0);
+    return a->in.request && request_wants_work(a->in.prompts, a->in.request, follows(a));
 }
 
 static bool has_digit(const char *text)
@@ -114,66 +97,61 @@ static bool is_foreign(const struct agent *a, const char *text)
  * talk so far answers is fine. */
 static bool skipped_the_work(const struct agent *a, const char *text, const struct agent_doubts *d)
 {
-    if (!all_failed(a) || !json_len(a->in.files) || asks_back(text))
+    if (!all_failed(a) || !json_len(a->in.files) || request_asks_back(text))
         return false;
-    return d->facts.n || a->cell_n || is_foreign(a, text) || (!has_digit(text) && wants_work(a->in.request));
+    return d->facts.n || a->cell_n || is_foreign(a, text) || (!has_digit(text) && wants_work(a));
 }
 
 /* "I will load the data and try again": said instead of done, behind programs that brought no answer. */
 static bool only_promises(const struct agent *a, const char *text)
 {
-    static const char *const begins[] = {
-        "i will ",   "i'll ",      "i\xe2\x80\x99ll ", "let me ",       "let's ",      "let\xe2\x80\x99s ",
-        "let us ",   "i need to ", "i am going to ",   "i'm going to ", "we need to ", "we will ",
-        "i should ", "ich werde ", "je vais ",         "voy a ",        "我将",        "让我",
-        "我会",      "接下来我"
-    };
-    static const char *const polite[] = { "let me know", "i will be happy", "i'll be happy", "i will gladly" };
-    bool promised = false;
-    if (!a->cell_n || !json_len(a->in.files) || has_digit(text) || asks_back(text) || !wants_work(a->in.request))
+    bool begins = false;
+    if (!a->cell_n || !json_len(a->in.files) || has_digit(text) || request_asks_back(text) || agent_made_something(a))
         return false;
-    for (size_t i = 0; i < a->cell_n; i++)
-        if (a->cells[i].cell.figures.n || a->cells[i].cell.files.n)
-            return false;
-    for (size_t i = 0; i < countof(polite); i++)
-        if (strcasestr(text, polite[i]))
-            return false;
-    for (size_t i = 0; i < countof(begins); i++)
-        promised = promised || strcasestr(text, begins[i]);
-    return promised;
+    return request_is_promise(a->in.prompts, text, &begins) && (begins || wants_work(a));
 }
 
 /* The word about what is not supported, all of it in one. */
 static char *ask_for_support(const struct agent *a, const struct agent_doubts *d)
 {
     AUTO(str_clear) struct str all = STR_INIT(NOTES_MAX);
-    autofree char *facts = claims_join(&d->facts), *files = claims_join(&d->files);
+    AUTO(claims_clear) struct claims unshown = { 0 };
+    claims_add_all(&unshown, &d->facts);
+    claims_add_all(&unshown, &d->derived);
+    autofree char *facts = claims_join(&unshown), *files = claims_join(&d->files);
     autofree char *part = d->part ? xasprintf(", but %s", d->part) : xstrdup("");
     const struct {
         enum prompt_note note;
         const char *what;
         bool said;
-    } parts[] = { { NOTE_UNSUPPORTED, facts, d->facts.n > 0 },
+    } parts[] = { { NOTE_UNSUPPORTED, facts, unshown.n > 0 },
                   { NOTE_NO_FILE, files, d->files.n > 0 },
                   { NOTE_NO_CHART, "", d->chart },
                   { NOTE_COUNT, part, d->miscounted },
                   { NOTE_MISREAD, d->misread, d->misread != NULL },
-                  { NOTE_OTHER, d->other, d->other != NULL } };
+                  { NOTE_OTHER, d->other, d->other != NULL },
+                  { NOTE_UNREAD, agent_load_call(a), d->unread },
+                  { NOTE_ANOTHER, d->asked, d->asked != NULL },
+                  { NOTE_ECHO, "", d->echo },
+                  { NOTE_LANGUAGE, "", d->foreign } };
     for (size_t i = 0; i < countof(parts); i++) {
         if (!parts[i].said)
             continue;
-        autofree char *note = prompts_note(a->in.prompts, parts[i].note, parts[i].what, a->in.request);
+        const char *more = parts[i].note == NOTE_COUNT ? a->in.request : d->read;
+        autofree char *note = prompts_note(a->in.prompts, parts[i].note, parts[i].what, more);
         str_printf(&all, "%s%s", all.len ? "\n\n" : "", note);
     }
     log_info("answer_unsupported", KV_S("turn", a->in.seed), KV_S("facts", facts), KV_S("files", files),
              KV_I("chart", d->chart), KV_I("miscounted", d->miscounted), KV_I("misread", d->misread != NULL),
-             KV_I("other", d->other != NULL));
+             KV_I("other", d->other != NULL), KV_I("unread", d->unread), KV_I("another", d->asked != NULL),
+             KV_I("echo", d->echo), KV_I("foreign", d->foreign));
     return str_take(&all);
 }
 
-static bool is_doubted(const struct agent_doubts *d)
+static bool has_doubts(const struct agent_doubts *d)
 {
-    return d->facts.n || d->files.n || d->chart || d->miscounted || d->misread || d->other;
+    return d->facts.n || d->derived.n || d->files.n || d->chart || d->miscounted || d->misread || d->other || d->unread ||
+           d->asked || d->echo || d->foreign;
 }
 
 /* Nothing was run: said once, and with a pattern to follow when that did not help. What no output shows: asked about once. */
@@ -194,7 +172,7 @@ static bool object(struct agent *a, struct model_answer *answer, const struct ag
         ask_again(a, answer, prompts_note(a->in.prompts, NOTE_PROMISED, NULL, NULL));
         return true;
     }
-    if (!is_doubted(d) || (a->objections && all_failed(a)) || a->draft)
+    if (!has_doubts(d) || (a->objections && all_failed(a)) || a->draft)
         return false;
     a->draft = xstrdup(answer->msg.text);
     ask_again(a, answer, ask_for_support(a, d));
@@ -213,7 +191,7 @@ static void add_line(char **text, char *take_line)
 static char *newest_output(const struct agent *a, const struct agent_doubts *d)
 {
     enum { OUTPUT_MAX = 400 };
-    if (!d->miscounted || d->part || !a->cell_n)
+    if (!(d->echo || (d->miscounted && !d->part)) || !a->cell_n)
         return NULL;
     const struct cell *c = &a->cells[a->cell_n - 1].cell;
     const size_t n = strlen(c->out);
@@ -250,6 +228,10 @@ static void mark(struct agent *a, char **text, const struct agent_doubts *d)
         if (!strstr(*text, said))
             add_line(text, take(said));
     }
+    if (d->unread)
+        add_line(text, words(WORD_UNREAD, a->in.language, NULL, NULL));
+    if (d->asked)
+        add_line(text, words(WORD_ANOTHER, a->in.language, d->asked, d->read));
     if (d->chart)
         add_line(text, words(WORD_NO_CHART, a->in.language, NULL, NULL));
     if (a->failed_model)

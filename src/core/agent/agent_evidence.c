@@ -1,8 +1,10 @@
 /* agent_evidence.c - what an answer says, held against what was shown: outputs, profiles, people's words, earlier answers. */
+#include <ctype.h>
 #include <string.h>
 #include "agent_private.h"
 #include "conf.h"
 #include "json.h"
+#include "request.h"
 
 enum { OUTPUTS_MAX = 256 << 10 };
 
@@ -31,16 +33,39 @@ static void add_answer(struct evidence *e, const char *text, const char *languag
     evidence_remove(e, line);
 }
 
-static void add_cell(struct evidence *e, const struct cell *c)
+static void add_cell(struct evidence *e, const struct agent_cell *cell)
 {
+    const struct cell *c = &cell->cell;
     const char *const texts[] = { c->out, c->err, c->result_text, c->error_value };
     for (size_t i = 0; i < countof(texts); i++)
         if (texts[i])
-            evidence_add(e, texts[i]);
+            evidence_add_output(e, cell->code, texts[i]);
     for (size_t i = 0; i < c->figures.n; i++) {
-        evidence_add(e, c->figures.at[i].title ? c->figures.at[i].title : "");
-        evidence_add(e, c->figures.at[i].summary ? c->figures.at[i].summary : "");
+        evidence_add_output(e, cell->code, c->figures.at[i].title ? c->figures.at[i].title : "");
+        evidence_add_output(e, cell->code, c->figures.at[i].summary ? c->figures.at[i].summary : "");
     }
+}
+
+/* The program that a message is the result of; NULL: of none. Caller frees. */
+static char *program_of(const struct agent *a, const struct model_msg *result)
+{
+    char *code = NULL;
+    for (size_t i = 1; result->call_id && i < a->talk.msgs.n; i++)
+        for (size_t k = 0; k < a->talk.msgs.at[i].call_n; k++) {
+            const struct model_tool_call *c = &a->talk.msgs.at[i].calls[k];
+            if (c->id && strcmp(c->id, result->call_id) == 0 && c->name && strcmp(c->name, CALL_TOOL) == 0)
+                return call_args_read(c->name, c->args, &code) == CALL_CODE ? code : NULL;
+        }
+    return NULL;
+}
+
+static void add_result(const struct agent *a, struct evidence *e, const struct model_msg *m)
+{
+    autofree char *code = program_of(a, m);
+    if (code)
+        evidence_add_output(e, code, m->text);
+    else
+        evidence_add(e, m->text);
 }
 
 /* Parameters of a method (a window, a quantile) stand in the program that worked, names of columns in whatever was asked of a tool. */
@@ -69,9 +94,9 @@ static void collect(struct agent *a, struct evidence *e)
     add_answers(a, e);
     for (size_t i = 1; i < a->talk.msgs.n; i++)
         if (a->talk.msgs.at[i].role != MODEL_ASSISTANT && !a->talk.msgs.at[i].passing)
-            evidence_add(e, a->talk.msgs.at[i].text);
+            add_result(a, e, &a->talk.msgs.at[i]);
     for (size_t i = 0; i < a->cell_n; i++)
-        add_cell(e, &a->cells[i].cell);
+        add_cell(e, &a->cells[i]);
     add_programs(a, e);
 }
 
@@ -105,10 +130,10 @@ static void collect_computed(struct agent *a, struct evidence *e)
         if (m->role == MODEL_USER && !m->passing)
             add_words(e, m->text);
         else if (m->role == MODEL_TOOL)
-            evidence_add(e, m->text);
+            add_result(a, e, m);
     }
     for (size_t i = 0; i < a->cell_n; i++)
-        add_cell(e, &a->cells[i].cell);
+        add_cell(e, &a->cells[i]);
     add_programs(a, e);
     add_columns(e, a->in.files);
 }
@@ -189,6 +214,7 @@ void agent_doubts_clear(struct agent_doubts *d)
 {
     claims_clear(&d->facts);
     claims_clear(&d->files);
+    claims_clear(&d->derived);
     free(d->part);
     free(d->misread);
     free(d->other);
@@ -196,7 +222,7 @@ void agent_doubts_clear(struct agent_doubts *d)
 }
 
 /* What was drawn or written is the result then; numbers beside it may well be the profile's. */
-static bool made_something(const struct agent *a)
+bool agent_made_something(const struct agent *a)
 {
     for (size_t i = 0; i < a->cell_n; i++)
         if (a->cells[i].cell.figures.n || a->cells[i].cell.files.n)
@@ -213,8 +239,32 @@ static void doubt_unused_outputs(struct claims *out, const char *text, struct ev
     claims_numbers(&unshown, text, computed);
     if (out->n || all.n != unshown.n)
         return;
-    for (size_t i = 0; i < unshown.n; i++)
-        claims_add(out, unshown.at[i], strlen(unshown.at[i]));
+    claims_add_all(out, &unshown);
+}
+
+/* Bytes up to the next letter or digit. */
+static size_t gap(const char *at)
+{
+    size_t n = 0;
+    while (at[n] && (unsigned char)at[n] < 0x80 && !isalnum((unsigned char)at[n]))
+        n++;
+    return n;
+}
+
+/* Both without what stands between letters: it is the question that came back. */
+static bool is_echo(const char *request, const char *text)
+{
+    enum { ECHO_MIN = 8 };
+    autofree char *asked = utf8_fold(request), *said = utf8_fold(text);
+    const char *x = asked, *y = said;
+    size_t same = 0;
+    for (;; x++, y++, same++) {
+        x += gap(x);
+        y += gap(y);
+        if (!*x || *x != *y)
+            break;
+    }
+    return !*x && !*y && same >= ECHO_MIN;
 }
 
 /* ---- of what the numbers are ---- */
@@ -271,18 +321,24 @@ void agent_doubt(struct agent *a, const char *text, struct agent_doubts *out)
         return;
     collect(a, &e);
     claims_numbers(&out->facts, text, &e);
+    claims_derived(&out->derived, text, &e);
     AUTO(evidence_clear) struct evidence computed = { 0 };
     if (has_worked(a))
         collect_computed(a, &computed);
-    if (has_worked(a) && !made_something(a))
+    if (has_worked(a) && !agent_made_something(a))
         doubt_unused_outputs(&out->facts, text, &computed);
     if (has_worked(a))
         claims_uncounted(&out->facts, a->in.request ? a->in.request : "", text, &computed);
     claims_days(&out->facts, text, has_worked(a) ? &computed : &e);
     claims_names(&out->facts, text, has_worked(a) ? &computed : &e);
     claims_files(&out->files, text, exists, a);
+    const char *request = a->in.request ? a->in.request : "";
+    out->unread = (out->facts.n || request_wants_work(a->in.prompts, request, false)) && agent_read_nothing(a);
+    out->asked = agent_read_another(a, &out->read);
+    out->echo = is_echo(request, text);
+    out->foreign = request_is_foreign(a->in.prompts, request, text);
     out->chart = claims_chart(text) && !has_chart(a);
     out->misread = misread_in_outputs(a, text);
     out->other = used_columns_of_other(a, text);
-    out->miscounted = claims_miscounted(a->in.request ? a->in.request : "", text, &out->part);
+    out->miscounted = claims_miscounted(request, text, &out->part);
 }

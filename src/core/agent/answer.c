@@ -153,7 +153,8 @@ static size_t add_bent(struct str *out, const char *at)
 {
     static const char gap[] = "\xe2\x80\x8b"; /* zero width */
     static const char *const calls[] = { "@room", "@here", "@channel", "@everyone", "@all" };
-    static const char *const tags[] = { "<!", "<@", "<img", "<iframe", "<video", "<audio", "<object", "<embed" };
+    static const char *const tags[] = { "<!",      "<@",     "<img",  "<iframe", "<video", "<audio", "<object", "<embed",
+                                        "<script", "<style", "<link", "<svg",    "<form",  "<base",  "<meta" };
     for (size_t i = 0; i < countof(calls); i++) {
         if (strncasecmp(at, calls[i], strlen(calls[i])) != 0 || isalnum((unsigned char)at[strlen(calls[i])]))
             continue;
@@ -167,6 +168,63 @@ static size_t add_bent(struct str *out, const char *at)
         return 1;
     }
     return 0;
+}
+
+/* ---- what nobody should see ---- */
+
+/* Signs that turn text around or hide in it; joiners and marks that languages need stay. Bytes, 0: none. */
+static size_t hidden_sign(const char *at)
+{
+    const char *end = at;
+    const uint32_t cp = (unsigned char)*at >= 0xc0 ? utf8_next(&end) : 0;
+    const bool hidden = (cp >= 0x202a && cp <= 0x202e) || (cp >= 0x2060 && cp <= 0x2069) || cp == 0xfeff ||
+                        (cp >= 0xe0000 && cp <= 0xe007f);
+    return hidden ? (size_t)(end - at) : 0;
+}
+
+static char *without_hidden(const char *text)
+{
+    AUTO(str_clear) struct str out = STR_INIT(SIZE_MAX);
+    for (const char *at = text; *at;) {
+        const size_t n = hidden_sign(at);
+        if (!n)
+            str_putc(&out, *at);
+        at += n ? n : 1;
+    }
+    return str_take(&out);
+}
+
+/* A picture or file written out as text: bytes, 0: it is not so long. */
+static size_t data_run(const char *at)
+{
+    enum { RUN_MAX = 512 };
+    const size_t n = strspn(at, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-");
+    return n > RUN_MAX ? n : 0;
+}
+
+/* "sandbox:/mnt/data/out/t.csv", "file:///mnt/data/t.csv": what stands before the name that people know; 0: nothing does. */
+static size_t address_prefix(const char *begin, const char *at)
+{
+    static const char *const prefixes[] = { "sandbox:/mnt/data/", "sandbox:/",     "file:///mnt/data/",
+                                            "file://",            "attachment://", "/mnt/data/" };
+    if (at > begin && (isalnum((unsigned char)at[-1]) || strchr("/:", at[-1])))
+        return 0;
+    for (size_t i = 0; i < countof(prefixes); i++)
+        if (strncasecmp(at, prefixes[i], strlen(prefixes[i])) == 0)
+            return strlen(prefixes[i]);
+    return 0;
+}
+
+/* "[1]: sandbox:/mnt/data/t.csv", a line of its own: bytes, 0: there is none. */
+static size_t reference(const char *begin, const char *at)
+{
+    const size_t label = strcspn(at, "]\n");
+    const char *target = at[label] == ']' && at[label + 1] == ':' ? at + label + 2 : NULL;
+    if (!target || (at > begin && at[-1] != '\n'))
+        return 0;
+    target += strspn(target, " <");
+    const struct link l = { .target = target, .target_n = strcspn(target, " >\n") };
+    return leads_in(&l) ? (size_t)(target + strcspn(target, "\n") - at) : 0;
 }
 
 /* No "!" is left right before a "[": whatever follows, it is no picture. */
@@ -195,11 +253,30 @@ static size_t code_span(const char *at)
     }
 }
 
-static const char *add_next(struct str *out, const char *at, struct missing *m, const struct agent_cell *cells,
-                            size_t cell_n)
+/* What is left out, or said in short: bytes, 0: nothing is. */
+static size_t skip_unseen(struct str *out, const char *begin, const char *at)
 {
-    static const char address[] = "sandbox:/mnt/data/";
+    const size_t run = data_run(at);
+    if (run)
+        str_printf(out, "[%zu bytes]", run);
+    if (run)
+        return run;
+    const size_t angle = *at == '<' ? address_prefix(at + 1, at + 1) : 0, end = angle ? strcspn(at, "> \n") : 0;
+    if (angle && at[end] == '>') {
+        str_add(out, at + 1 + angle, end - 1 - angle);
+        return end + 1;
+    }
+    const size_t n = *at == '[' ? reference(begin, at) : 0;
+    return n ? n : address_prefix(begin, at);
+}
+
+static const char *add_next(struct str *out, const char *begin, const char *at, struct missing *m,
+                            const struct agent_cell *cells, size_t cell_n)
+{
     struct link l;
+    const size_t unseen = *at == '`' ? 0 : skip_unseen(out, begin, at);
+    if (unseen)
+        return at + unseen;
     if (*at == '`') {
         const size_t n = code_span(at);
         str_add(out, at, n);
@@ -207,6 +284,10 @@ static const char *add_next(struct str *out, const char *at, struct missing *m, 
     }
     if (*at == '[' || (at[0] == '!' && at[1] == '[')) {
         const bool whole = read_link(&l, at);
+        if (whole && begins(&l, "data:")) {
+            str_add(out, l.text, l.picture ? 0 : l.text_n);
+            return l.end;
+        }
         if (whole && leads_in(&l)) {
             add_link_in(out, &l, m, cells, cell_n);
             return l.end;
@@ -218,8 +299,6 @@ static const char *add_next(struct str *out, const char *at, struct missing *m, 
         add_bracket(out, *at == '!', whole);
         return at + (*at == '!') + 1;
     }
-    if (*at == 's' && strncmp(at, address, strlen(address)) == 0)
-        return at + strlen(address);
     const size_t bent = add_bent(out, at);
     if (!bent)
         str_putc(out, *at);
@@ -230,9 +309,10 @@ char *answer_clean(const char *markdown, const struct agent_cell *cells, size_t 
 {
     AUTO(str_clear) struct str out = STR_INIT(ANSWER_MAX);
     struct missing m = { 0 };
-    const char *at = markdown + strspn(markdown, " \t\n");
-    while (*at)
-        at = add_next(&out, at, &m, cells, cell_n);
+    autofree char *seen = without_hidden(markdown);
+    const char *begin = seen + strspn(seen, " \t\n");
+    for (const char *at = begin; *at;)
+        at = add_next(&out, begin, at, &m, cells, cell_n);
     while (out.len && strchr(" \t\n", out.buf[out.len - 1]))
         out.len--;
     for (size_t i = 0; i < m.n; i++) {

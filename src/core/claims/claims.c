@@ -44,6 +44,12 @@ void claims_add(struct claims *c, const char *at, size_t n)
         c->at[c->n++] = xstrndup(at, n);
 }
 
+void claims_add_all(struct claims *c, const struct claims *more)
+{
+    for (size_t i = 0; i < more->n; i++)
+        claims_add(c, more->at[i], strlen(more->at[i]));
+}
+
 /* ---- evidence ---- */
 
 void evidence_clear(struct evidence *e)
@@ -153,9 +159,16 @@ void evidence_add(struct evidence *e, const char *text)
 
 void evidence_add_program(struct evidence *e, const char *code)
 {
-    evidence_add_numbers(e, code);
-    days_count(e, code);
-    add_words(&e->programs, code);
+    autofree char *told = program_parameters(code);
+    evidence_add_numbers(e, told);
+    days_count(e, told);
+    add_words(&e->programs, told);
+}
+
+void evidence_add_output(struct evidence *e, const char *code, const char *output)
+{
+    autofree char *results = program_results(code, output);
+    evidence_add(e, results);
 }
 
 void evidence_add_names(struct evidence *e, const char *code)
@@ -335,7 +348,8 @@ static const char *read_next(struct list *l, const char *at)
     return behind > at ? behind : at + 1;
 }
 
-void claims_numbers(struct claims *out, const char *markdown, struct evidence *e)
+/* What nothing shows: either what follows from others, or what does not. */
+static void find(struct claims *out, const char *markdown, struct evidence *e, bool derived)
 {
     autofree char *plain = number_plain(markdown);
     autofree struct said *all = xcalloc(SAID_MAX, sizeof(*all));
@@ -343,7 +357,20 @@ void claims_numbers(struct claims *out, const char *markdown, struct evidence *e
     evidence_sort(e);
     for (const char *at = plain; *at;)
         at = read_next(&l, at);
-    for (size_t i = 0; i < l.n; i++)
-        if (all[i].counted && !all[i].known && !derived_by_unit(e, &all[i]) && !derived_from_said(plain, all, l.n, i))
+    for (size_t i = 0; i < l.n; i++) {
+        if (!all[i].counted || all[i].known || derived_by_unit(e, &all[i]))
+            continue;
+        if ((derived_as_rest(e, &all[i]) || derived_from_said(plain, all, l.n, i)) == derived)
             claims_add(out, all[i].n.at, (size_t)(all[i].n.end - all[i].n.at));
+    }
+}
+
+void claims_numbers(struct claims *out, const char *markdown, struct evidence *e)
+{
+    find(out, markdown, e, false);
+}
+
+void claims_derived(struct claims *out, const char *markdown, struct evidence *e)
+{
+    find(out, markdown, e, true);
 }

@@ -23,8 +23,11 @@ void evidence_clear(struct evidence *e);
 /* A text that was shown, or a person's. All its numbers, in each way they can be read: 1,234 is 1234, 1.234, and 1 beside 234; days,
  * names of days and months, words. */
 void evidence_add(struct evidence *e, const char *text);
-/* A program that worked: its numbers are parameters, its names exist; words in its strings and comments show nothing. */
+/* A program that worked: its numbers are parameters, its names exist. Comments show nothing, nor does what it only prints as it stands:
+ * print("The mean is 42"), or x = 42 where x is shown and used for nothing else. */
 void evidence_add_program(struct evidence *e, const char *code);
+/* What a program put out, less what it so states itself. */
+void evidence_add_output(struct evidence *e, const char *code, const char *output);
 void evidence_add_numbers(struct evidence *e, const char *text);
 void evidence_add_names(struct evidence *e, const char *code); /* only that what it names exists */
 /* Takes out what a text names, so that a number once marked as unsupported does not support itself later. */
@@ -39,11 +42,14 @@ void claims_clear(struct claims *c);
 char *claims_join(const struct claims *c); /* "25, 30.5"; caller frees */
 
 void claims_add(struct claims *c, const char *at, size_t n);
+void claims_add_all(struct claims *c, const struct claims *more);
 
 /* Numbers of the prose that nothing supports, in digits or words. Left out: whole numbers up to 12 and 100, list markers, programs, names
- * with digits in them, addresses; what follows from numbers of the same paragraph where a sentence speaks of a difference, a sum or a
- * share; a value of the evidence in another unit. Sorts the evidence. */
+ * with digits in them, addresses; a value of the evidence in another unit; what claims_derived() has. Sorts the evidence. */
 void claims_numbers(struct claims *out, const char *markdown, struct evidence *e);
+/* Numbers that no output shows either, but that follow from numbers of the same paragraph where a sentence speaks of a difference, a sum or
+ * a share, or are the rest of a shown percentage: right if those are. */
+void claims_derived(struct claims *out, const char *markdown, struct evidence *e);
 /* Weekdays, months and dates that nothing shows: no name, no date that falls on them, no number that a program counts them by. */
 void claims_days(struct claims *out, const char *markdown, struct evidence *e);
 /* Names given as a result, or as a column or value ("is Southampton", "the column `Fares`"), that stand nowhere else. */

@@ -152,6 +152,7 @@ static const struct {
     { { "g", "grams", "克", "", "" }, { 1000, 1e-3, 0, 0, 0 } },
     { { "KB", "KiB", "kilobytes", "", "" }, { 1e-3, 1. / 1024, 0, 0, 0 } },
     { { "MB", "MiB", "megabytes", "", "" }, { 1e-6, 1. / 1048576, 1e-3, 1. / 1024, 0 } },
+    { { "basis points", "bps", "bp", "Basispunkte", "" }, { 1e4, 100, 0, 0, 0 } },
     { { "GB", "GiB", "gigabytes", "", "" }, { 1e-9, 1. / 1073741824, 1e-3, 1e-6, 0 } },
 };
 
@@ -165,14 +166,21 @@ static const double *factors_of(const char *unit)
     return NULL;
 }
 
+bool derived_as_rest(const struct evidence *e, const struct said *s)
+{
+    for (size_t r = 0; s->n.percent && r < s->n.n; r++) {
+        const struct value v = value_of(s, r);
+        if (v.v < 100 && (evidence_has(e, 100 - v.v, v.unit) || evidence_has(e, 1 - v.v / 100, v.unit / 100)))
+            return true;
+    }
+    return false;
+}
+
 bool derived_by_unit(const struct evidence *e, const struct said *s)
 {
     const double *factors = factors_of(s->n.end);
     for (size_t r = 0; r < s->n.n; r++) {
         const struct value v = value_of(s, r);
-        if (s->n.percent && v.v < 100 &&
-            (evidence_has(e, 100 - v.v, v.unit) || evidence_has(e, 1 - v.v / 100, v.unit / 100)))
-            return true;
         for (size_t k = 0; factors && k < 5 && factors[k] > 0; k++)
             if (evidence_has(e, v.v / factors[k], v.unit / factors[k]))
                 return true;

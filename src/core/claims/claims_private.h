@@ -69,6 +69,30 @@ void evidence_sort(struct evidence *e);
 bool evidence_has(const struct evidence *e, double v, double unit);
 bool evidence_between(const struct evidence *e, double low, double high);
 
+/* ---- claims_tokens.c: programs ---- */
+enum token_kind { TOKEN_SIGN, TOKEN_NAME, TOKEN_NUMBER, TOKEN_TEXT, TOKEN_COMMENT };
+struct token {
+    enum token_kind kind;
+    const char *at; /* in the program; of a string its inside, of an f-string each part that is no field */
+    size_t n;
+    char sign;     /* a bracket (also those of f-strings and fields), ',', ':', '.', '=', '\n'; others are operators */
+    bool computed; /* an operator or a function makes something else of it */
+    bool printed;  /* it is printed as it stands, or shown as the last line */
+};
+struct tokens {
+    struct token *at;
+    size_t n, cap;
+};
+void tokens_read(struct tokens *t, const char *code);
+void tokens_clear(struct tokens *t);
+bool token_is(const struct token *t, const char *const *names, size_t n);
+
+/* ---- claims_program.c ---- */
+/* What a program is told to do: without comments, and without what it states instead of computing it, "print('the mean is 42')". Caller
+ * frees, also of the next. */
+char *program_parameters(const char *code);
+char *program_results(const char *code, const char *output); /* what it put out, without the same */
+
 /* ---- claims_prose.c ---- */
 /* What stands there proves and claims nothing: a list's marker, a program, an address, a name with digits: what is behind it, or `at`. */
 const char *prose_skip(const char *begin, const char *at);
@@ -88,7 +112,9 @@ struct said { /* a number of the prose */
 };
 /* It follows from others that stand near it: a sum, a difference, a ratio, where the sentence says so. */
 bool derived_from_said(const char *begin, const struct said *all, size_t n, size_t i);
-/* It is a value of the evidence in another unit: 90 minutes for 1.5 h, 61.6 % for the rest of 38.4. */
+/* 61.6 % where 38.4 % is shown. */
+bool derived_as_rest(const struct evidence *e, const struct said *s);
+/* It is a value of the evidence in another unit: 90 minutes for 1.5 h. */
 bool derived_by_unit(const struct evidence *e, const struct said *s);
 
 /* ---- claims_calendar.c ---- */

@@ -45,6 +45,10 @@ static const struct {
     [NOTE_MISREAD] = { "repair.md", "misread" },
     [NOTE_OTHER] = { "repair.md", "other" },
     [NOTE_PROMISED] = { "repair.md", "promised" },
+    [NOTE_UNREAD] = { "repair.md", "unread" },
+    [NOTE_ANOTHER] = { "repair.md", "another" },
+    [NOTE_ECHO] = { "repair.md", "echo" },
+    [NOTE_LANGUAGE] = { "repair.md", "language" },
     [NOTE_RESTARTED] = { "repair.md", "restarted" },
     [NOTE_EDITED] = { "repair.md", "edited" },
     [NOTE_SANDBOX] = { "repair.md", "sandbox" },
@@ -67,6 +71,12 @@ static const struct {
     [NOTE_FENCE_OUTPUT] = { "fence.md", "output" },
     [NOTE_FENCE_FAILED] = { "fence.md", "failed" },
     [NOTE_FENCE_TOOLS] = { "fence.md", "tools" },
+    [NOTE_ASKS_COMPUTE] = { "asks.md", "compute" },
+    [NOTE_ASKS_TALK] = { "asks.md", "talk" },
+    [NOTE_ASKS_PROGRAM] = { "asks.md", "program" },
+    [NOTE_ASKS_PROMISE] = { "asks.md", "promise" },
+    [NOTE_ASKS_OFFER] = { "asks.md", "offer" },
+    [NOTE_ASKS_LANGUAGE] = { "asks.md", "language" },
 };
 
 /* ---- reading ---- */
@@ -175,7 +185,8 @@ int prompts_load(struct prompts **out, const struct conf *c, struct err *e)
         return -1;
     struct prompts *p = xcalloc(1, sizeof(*p));
     if (load_system(p, dir, c, e) < 0 || load_notes(p, dir, "repair.md", e) < 0 ||
-        load_notes(p, dir, "final.md", e) < 0 || load_notes(p, dir, "fence.md", e) < 0 || load_tools(p, dir, e) < 0 ||
+        load_notes(p, dir, "final.md", e) < 0 || load_notes(p, dir, "fence.md", e) < 0 ||
+        load_notes(p, dir, "asks.md", e) < 0 || load_tools(p, dir, e) < 0 ||
         load_summary(p, dir, e) < 0) {
         prompts_free(p);
         return -1;

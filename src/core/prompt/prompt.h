@@ -13,7 +13,7 @@ struct prompts;
 
 /* ---- wording ---- */
 
-/* Reads system.md, summary.md, repair.md, final.md, fence.md and tools.json. ERR_CONFIG names the file and what it lacks. */
+/* Reads system.md, summary.md, repair.md, final.md, fence.md, asks.md and tools.json. ERR_CONFIG names the file and what it lacks. */
 must_check int prompts_load(struct prompts **out, const struct conf *c, struct err *e);
 void prompts_free(struct prompts *p); /* NULL is fine */
 const char *prompts_system(const struct prompts *p);
@@ -47,6 +47,10 @@ enum prompt_note {
     NOTE_MISREAD, /* a: a number */
     NOTE_OTHER,   /* a: names of columns */
     NOTE_PROMISED,
+    NOTE_UNREAD,  /* a: the call that loads the newest table */
+    NOTE_ANOTHER, /* a: the file that the question names, b: the one that was read */
+    NOTE_ECHO,
+    NOTE_LANGUAGE,
     NOTE_RESTARTED,
     NOTE_EDITED,
     NOTE_SANDBOX,
@@ -71,6 +75,13 @@ enum prompt_note {
     NOTE_FENCE_OUTPUT,
     NOTE_FENCE_FAILED,
     NOTE_FENCE_TOOLS, /* a: a line for each */
+    /* asks.md: phrases, not sent to a model (core/agent/request.h) */
+    NOTE_ASKS_COMPUTE,
+    NOTE_ASKS_TALK,
+    NOTE_ASKS_PROGRAM,
+    NOTE_ASKS_PROMISE,
+    NOTE_ASKS_OFFER,
+    NOTE_ASKS_LANGUAGE,
     NOTES,
 };
 /* The section with {{a}} and {{b}} filled in; caller frees. */

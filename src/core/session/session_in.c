@@ -359,15 +359,9 @@ static const char *reaction_command(const char *key)
         { "\xe2\x86\xa9", "!undo" },      /* arrow back */
         { "\xe2\x8f\xaa", "!undo" },      /* rewind button */
         { "\xf0\x9f\x92\xbb", "!code" },  /* laptop */
-        { "octagonal_sign", "!stop" },
-        { "x", "!stop" },
-        { "repeat", "!rerun" },
-        { "leftwards_arrow_with_hook", "!undo" },
-        { "rewind", "!undo" },
-        { "computer", "!code" },
     };
     for (size_t i = 0; i < countof(table); i++)
-        if (strncmp(key, table[i][0], strlen(table[i][0])) == 0 && (key[0] & 0x80 || strcmp(key, table[i][0]) == 0))
+        if (strncmp(key, table[i][0], strlen(table[i][0])) == 0) /* a sign of how to draw it may follow */
             return table[i][1];
     return NULL;
 }
