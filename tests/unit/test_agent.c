@@ -86,7 +86,7 @@ static void the_same_successful_call_ends_after_three(void **state)
 {
     struct scene s;
     (void)state;
-    scene_play(&s, CALL("1") CALL("1") CALL("1") LAST("It is 1."), PRINTS("1") PRINTS("1") PRINTS("1"));
+    scene_play(&s, CALL("n") CALL("n") CALL("n") LAST("It is 1."), PRINTS("1") PRINTS("1") PRINTS("1"));
     assert_ended(&s, AGENT_ANSWERED, 3, 4);
     assert_says(s.seen.messages, "This is the same program as before");
     assert_string_equal(s.seen.answer, "It is 1.");

@@ -615,7 +615,7 @@ static void replies_that_need_no_program_are_left_alone(void **state)
 /* ---- programs that show nothing ---- */
 
 /* Two files, in the first turn. */
-#define TWO_FILES                                                                                                          \
+#define TWO_FILES                                                                                                         \
     "[{\"path\":\"/mnt/data/a.csv\",\"name\":\"a.csv\",\"kind\":\"csv\",\"rows\":244,\"load\":\"pd.read_csv('a.csv')\"}," \
     "{\"path\":\"/mnt/data/b.csv\",\"name\":\"b.csv\",\"kind\":\"csv\",\"rows\":31,\"load\":\"pd.read_csv('b.csv')\"}]"
 
@@ -631,7 +631,7 @@ static void play_first(struct scene *s, const char *request, const char *model_l
 }
 
 #define ASKED(code, part) "{\"calls\":[{\"args\":{\"code\":\"" code "\"}}],\"expect\":\"" part "\"}\n"
-#define SAID(text, part) "{\"text\":\"" text "\",\"expect\":\"" part "\"}\n"
+#define SAID(text, part)  "{\"text\":\"" text "\",\"expect\":\"" part "\"}\n"
 
 static void a_printed_constant_is_no_result(void **state)
 {
@@ -758,8 +758,8 @@ static void an_output_that_nothing_put_out_is_no_output(void **state)
 
 static void a_short_question_about_words_needs_no_program(void **state)
 {
-    static const char *const asked[] = { "what do you mean by that?", "why is the mean so high?", "was meinst du mit Summe?",
-                                         "为什么平均值这么高？" };
+    static const char *const asked[] = { "what do you mean by that?", "why is the mean so high?",
+                                         "was meinst du mit Summe?", "为什么平均值这么高？" };
     (void)state;
     for (size_t i = 0; i < countof(asked); i++) {
         struct scene s;

@@ -236,8 +236,14 @@ static void only_links_that_lead_nowhere_are_changed(void **state)
         { "In /mnt/data/out/t.csv; see http://a.b/mnt/data/x", "In out/t.csv; see http://a.b/mnt/data/x" },
         { "[it][1]\n\n[1]: sandbox:/mnt/data/out/t.csv\nend", "[it][1]\n\n\nend" },
         { "[1]: https://a.b/c", "[1]: https://a.b/c" },
-        { "a\xe2\x80\xae" "b\xe2\x81\xa0" "c\xef\xbb\xbf", "abc" },
-        { "\xe2\x81\xa0<!here> @\xe2\x80\xad" "channel", "&lt;!here> @\xe2\x80\x8b" "channel" },
+        { "a\xe2\x80\xae"
+          "b\xe2\x81\xa0"
+          "c\xef\xbb\xbf",
+          "abc" },
+        { "\xe2\x81\xa0<!here> @\xe2\x80\xad"
+          "channel",
+          "&lt;!here> @\xe2\x80\x8b"
+          "channel" },
         { "\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x94\xac", "\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x94\xac" },
         { "<script>x</script> <svg onload=x>", "&lt;script>x</script> &lt;svg onload=x>" },
         { "  x \n", "x" },

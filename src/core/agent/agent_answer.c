@@ -150,8 +150,8 @@ static char *ask_for_support(const struct agent *a, const struct agent_doubts *d
 
 static bool has_doubts(const struct agent_doubts *d)
 {
-    return d->facts.n || d->derived.n || d->files.n || d->chart || d->miscounted || d->misread || d->other || d->unread ||
-           d->asked || d->echo || d->foreign;
+    return d->facts.n || d->derived.n || d->files.n || d->chart || d->miscounted || d->misread || d->other ||
+           d->unread || d->asked || d->echo || d->foreign;
 }
 
 /* Nothing was run: said once, and with a pattern to follow when that did not help. What no output shows: asked about once. */

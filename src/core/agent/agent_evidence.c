@@ -267,8 +267,7 @@ static bool is_echo(const char *request, const char *text)
     return !*x && !*y && same >= ECHO_MIN;
 }
 
-/* ---- of what the numbers are ---- */
-
+/* What the outputs show in place of what a sentence says of them. */
 static char *misread_in_outputs(const struct agent *a, const char *text)
 {
     AUTO(str_clear) struct str outputs = STR_INIT(OUTPUTS_MAX);
@@ -279,44 +278,10 @@ static char *misread_in_outputs(const struct agent *a, const char *text)
     return outputs.overflow ? NULL : claims_misread(text, str_peek(&outputs));
 }
 
-static bool is_used(const struct agent *a, const char *column)
-{
-    autofree char *single = xasprintf("'%s'", column), *doubled = xasprintf("\"%s\"", column);
-    autofree char *attribute = xasprintf(".%s", column);
-    for (size_t i = 0; i < a->cell_n; i++)
-        if (a->cells[i].cell.status == CELL_OK &&
-            (strstr(a->cells[i].code, single) || strstr(a->cells[i].code, doubled) ||
-             strstr(a->cells[i].code, attribute)))
-            return true;
-    return false;
-}
-
-/* Of this turn's programs, all of them: what an earlier one loaded under other names is not known. NULL, too, when the answer gives no
- * number, or says what it takes for the thing that was asked for. */
-static char *used_columns_of_other(const struct agent *a, const char *answer)
-{
-    enum { USED_MAX = 8, NAME_BYTES = 40 }; /* longer ones are texts of the file */
-    const char *used[USED_MAX] = { NULL };
-    size_t n = 0;
-    AUTO(str_clear) struct str list = STR_INIT(OUTPUTS_MAX);
-    if (!strpbrk(answer, "0123456789"))
-        return NULL;
-    for (const struct json *p = json_first(a->in.files); p; p = json_next(p))
-        for (const struct json *c = json_first(json_get(p, "columns")); c; c = json_next(c)) {
-            const char *name = json_str_or(c, "name", "");
-            if (!*name || !is_used(a, name))
-                continue;
-            if (n == USED_MAX || strstr(answer, name) || strlen(name) > NAME_BYTES || strpbrk(name, "`\n"))
-                return NULL;
-            used[n++] = name;
-            str_printf(&list, "%s`%s`", n > 1 ? ", " : "", name);
-        }
-    return claims_of_other(a->in.request ? a->in.request : "", used, n) ? str_take(&list) : NULL;
-}
-
 void agent_doubt(struct agent *a, const char *text, struct agent_doubts *out)
 {
     AUTO(evidence_clear) struct evidence e = { 0 };
+    const char *request = a->in.request ? a->in.request : "";
     if (!is_checked(a))
         return;
     collect(a, &e);
@@ -328,17 +293,16 @@ void agent_doubt(struct agent *a, const char *text, struct agent_doubts *out)
     if (has_worked(a) && !agent_made_something(a))
         doubt_unused_outputs(&out->facts, text, &computed);
     if (has_worked(a))
-        claims_uncounted(&out->facts, a->in.request ? a->in.request : "", text, &computed);
+        claims_uncounted(&out->facts, request, text, &computed);
     claims_days(&out->facts, text, has_worked(a) ? &computed : &e);
     claims_names(&out->facts, text, has_worked(a) ? &computed : &e);
     claims_files(&out->files, text, exists, a);
-    const char *request = a->in.request ? a->in.request : "";
     out->unread = (out->facts.n || request_wants_work(a->in.prompts, request, false)) && agent_read_nothing(a);
     out->asked = agent_read_another(a, &out->read);
     out->echo = is_echo(request, text);
     out->foreign = request_is_foreign(a->in.prompts, request, text);
     out->chart = claims_chart(text) && !has_chart(a);
     out->misread = misread_in_outputs(a, text);
-    out->other = used_columns_of_other(a, text);
+    out->other = agent_other_columns(a, text);
     out->miscounted = claims_miscounted(request, text, &out->part);
 }

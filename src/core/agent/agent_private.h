@@ -137,25 +137,29 @@ bool agent_is_blank(const char *text);
 bool agent_wants_program(const struct agent *a); /* the person speaks of code: a program may be the answer */
 /* agent_evidence.c */
 const char *agent_load_call(const struct agent *a); /* how the newest table is loaded */
-bool agent_made_something(const struct agent *a);    /* a figure or a file, in this turn */
+bool agent_made_something(const struct agent *a);   /* a figure or a file, in this turn */
 struct agent_doubts {
     struct claims facts, files; /* that nothing shows; that do not exist */
-    struct claims derived;      /* numbers that nothing shows, but that follow from others: asked about, and not marked */
-    bool chart;                 /* there is none, and one is spoken of */
-    bool unread;                /* no program read a file */
-    const char *asked, *read;   /* the question names one file, programs read another; borrowed. NULL: it is not so */
-    bool echo;                  /* it is the question once more */
-    bool foreign;               /* it is in another language than the question */
-    bool miscounted;            /* "how many" is answered without a whole number */
-    char *part;                 /* but with this one; NULL: with none */
-    char *misread;              /* the number that an output shows in the place of another; NULL: none */
-    char *other;                /* the columns that were used, where the question names none of them; NULL: it does */
+    struct claims derived;    /* numbers that nothing shows, but that follow from others: asked about, and not marked */
+    bool chart;               /* there is none, and one is spoken of */
+    bool unread;              /* no program read a file */
+    const char *asked, *read; /* the question names one file, programs read another; borrowed. NULL: it is not so */
+    bool echo;                /* it is the question once more */
+    bool foreign;             /* it is in another language than the question */
+    bool miscounted;          /* "how many" is answered without a whole number */
+    char *part;               /* but with this one; NULL: with none */
+    char *misread;            /* the number that an output shows in the place of another; NULL: none */
+    char *other;              /* the columns that were used, where the question names none of them; NULL: it does */
 };
 void agent_doubts_clear(struct agent_doubts *d);
 void agent_doubt(struct agent *a, const char *text, struct agent_doubts *out);
 /* agent_reading.c */
-bool agent_read_nothing(const struct agent *a);                          /* programs worked, and not one read a file */
-const char *agent_read_another(const struct agent *a, const char **read); /* the file that the question names; NULL: it was read */
+bool agent_read_nothing(const struct agent *a); /* programs worked, and not one read a file */
+const char *agent_read_another(const struct agent *a,
+                               const char **read); /* the file that the question names; NULL: it was read */
+char *agent_other_columns(
+    const struct agent *a,
+    const char *answer); /* those that were used, and none that is asked for; caller frees; or NULL */
 /* agent_run.c */
 void agent_plan(struct agent *a, struct model_answer *answer); /* reads the calls; history gets only what is valid */
 void agent_run(struct agent *a);                               /* from the plan's next call on */

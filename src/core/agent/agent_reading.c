@@ -1,4 +1,4 @@
-/* agent_reading.c - whether programs read what the question is about: some of the files, and those that it names. */
+/* agent_reading.c - whether programs read what the question is about: some of the files, those that it names, a column that it names. */
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
@@ -53,9 +53,9 @@ static bool programs_name(const struct agent *a, const struct json *file)
 /* Any way to come by data without a name that we know. */
 static bool reads_somehow(const char *code)
 {
-    static const char *const ways[] = { "read_",   "open(",   "glob",     "listdir", "iterdir", "scandir", "os.walk", "load",
-                                        "connect", "scan_",   "fetch",    "ZipFile", "%%",      "%run",    "!",       "globals(",
-                                        "locals(", "parquet", "genfromtxt" };
+    static const char *const ways[] = { "read_", "open(",    "glob",    "listdir", "iterdir",   "scandir", "os.walk",
+                                        "load",  "connect",  "scan_",   "fetch",   "ZipFile",   "%%",      "%run",
+                                        "!",     "globals(", "locals(", "parquet", "genfromtxt" };
     for (size_t i = 0; i < countof(ways); i++)
         if (strstr(code, ways[i]))
             return true;
@@ -115,4 +115,41 @@ const char *agent_read_another(const struct agent *a, const char **read)
         if (strstr(a->cells[i].code, "glob") || strstr(a->cells[i].code, "listdir"))
             return NULL;
     return *read ? asked : NULL;
+}
+
+/* ---- columns ---- */
+
+static bool is_used(const struct agent *a, const char *column)
+{
+    autofree char *single = xasprintf("'%s'", column), *doubled = xasprintf("\"%s\"", column);
+    autofree char *attribute = xasprintf(".%s", column);
+    for (size_t i = 0; i < a->cell_n; i++)
+        if (a->cells[i].cell.status == CELL_OK &&
+            (strstr(a->cells[i].code, single) || strstr(a->cells[i].code, doubled) ||
+             strstr(a->cells[i].code, attribute)))
+            return true;
+    return false;
+}
+
+/* Of this turn's programs, all of them: what an earlier one loaded under other names is not known. NULL, too, when the answer gives no
+ * number, or says what it takes for the thing that was asked for. */
+char *agent_other_columns(const struct agent *a, const char *answer)
+{
+    enum { USED_MAX = 8, NAME_BYTES = 40, LIST_MAX = 1024 }; /* longer ones are texts of the file */
+    const char *used[USED_MAX] = { NULL };
+    size_t n = 0;
+    AUTO(str_clear) struct str list = STR_INIT(LIST_MAX);
+    if (!strpbrk(answer, "0123456789"))
+        return NULL;
+    for (const struct json *p = json_first(a->in.files); p; p = json_next(p))
+        for (const struct json *c = json_first(json_get(p, "columns")); c; c = json_next(c)) {
+            const char *name = json_str_or(c, "name", "");
+            if (!*name || !is_used(a, name))
+                continue;
+            if (n == USED_MAX || strstr(answer, name) || strlen(name) > NAME_BYTES || strpbrk(name, "`\n"))
+                return NULL;
+            used[n++] = name;
+            str_printf(&list, "%s`%s`", n > 1 ? ", " : "", name);
+        }
+    return claims_of_other(a->in.request ? a->in.request : "", used, n) ? str_take(&list) : NULL;
 }

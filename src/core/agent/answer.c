@@ -153,8 +153,9 @@ static size_t add_bent(struct str *out, const char *at)
 {
     static const char gap[] = "\xe2\x80\x8b"; /* zero width */
     static const char *const calls[] = { "@room", "@here", "@channel", "@everyone", "@all" };
-    static const char *const tags[] = { "<!",      "<@",     "<img",  "<iframe", "<video", "<audio", "<object", "<embed",
-                                        "<script", "<style", "<link", "<svg",    "<form",  "<base",  "<meta" };
+    static const char *const tags[] = { "<!",     "<@",      "<img",   "<iframe", "<video",
+                                        "<audio", "<object", "<embed", "<script", "<style",
+                                        "<link",  "<svg",    "<form",  "<base",   "<meta" };
     for (size_t i = 0; i < countof(calls); i++) {
         if (strncasecmp(at, calls[i], strlen(calls[i])) != 0 || isalnum((unsigned char)at[strlen(calls[i])]))
             continue;
@@ -205,8 +206,8 @@ static size_t data_run(const char *at)
 /* "sandbox:/mnt/data/out/t.csv", "file:///mnt/data/t.csv": what stands before the name that people know; 0: nothing does. */
 static size_t address_prefix(const char *begin, const char *at)
 {
-    static const char *const prefixes[] = { "sandbox:/mnt/data/", "sandbox:/",     "file:///mnt/data/",
-                                            "file://",            "attachment://", "/mnt/data/" };
+    static const char *const prefixes[] = { "sandbox:/mnt/data/", "sandbox:/", "file:///mnt/data/", "file://",
+                                            "attachment://",      "/mnt/data/" };
     if (at > begin && (isalnum((unsigned char)at[-1]) || strchr("/:", at[-1])))
         return 0;
     for (size_t i = 0; i < countof(prefixes); i++)

@@ -6,14 +6,15 @@
 #include "core/prompt/prompt.h"
 
 enum {
-    SHORT_BYTES = 160,     /* a question about words is no longer, in whatever script */
-    FIRST_CJK = 0x2e80,    /* from here on words have no blanks between them */
-    OPENING_BYTES = 20,    /* "Sure. First, I will": still the beginning */
+    SHORT_BYTES = 160,  /* a question about words is no longer, in whatever script */
+    FIRST_CJK = 0x2e80, /* from here on words have no blanks between them */
+    OPENING_BYTES = 20, /* "Sure. First, I will": still the beginning */
 };
 
 static bool is_letter(uint32_t cp)
 {
-    return cp < 0x80 ? isalnum((int)cp) || cp == '_' : cp >= 0xc0 && cp != 0xd7 && cp != 0xf7 && !(cp >= 0x2000 && cp < FIRST_CJK);
+    return cp < 0x80 ? isalnum((int)cp) || cp == '_'
+                     : cp >= 0xc0 && cp != 0xd7 && cp != 0xf7 && !(cp >= 0x2000 && cp < FIRST_CJK);
 }
 
 static uint32_t before(const char *begin, const char *at)
@@ -37,7 +38,8 @@ static const char *find_phrase(const char *text, const struct phrase *p)
 {
     const char *first = p->at;
     const bool joined = utf8_next(&first) >= FIRST_CJK;
-    for (const char *at = memmem(text, strlen(text), p->at, p->n); at; at = memmem(at + 1, strlen(at + 1), p->at, p->n)) {
+    for (const char *at = memmem(text, strlen(text), p->at, p->n); at;
+         at = memmem(at + 1, strlen(at + 1), p->at, p->n)) {
         const char *end = at + p->n;
         if (joined || (!is_letter(before(text, at)) && (p->open || !*end || !is_letter(utf8_next(&end)))))
             return at;
@@ -109,7 +111,16 @@ bool request_is_promise(const struct prompts *p, const char *text, bool *begins)
 
 /* ---- languages ---- */
 
-enum script { SCRIPT_LATIN, SCRIPT_CYRILLIC, SCRIPT_HAN, SCRIPT_KANA, SCRIPT_HANGUL, SCRIPT_ARABIC, SCRIPT_GREEK, SCRIPTS };
+enum script {
+    SCRIPT_LATIN,
+    SCRIPT_CYRILLIC,
+    SCRIPT_HAN,
+    SCRIPT_KANA,
+    SCRIPT_HANGUL,
+    SCRIPT_ARABIC,
+    SCRIPT_GREEK,
+    SCRIPTS
+};
 
 static enum script script_of(uint32_t cp)
 {
@@ -117,9 +128,9 @@ static enum script script_of(uint32_t cp)
         uint32_t from, to;
         enum script script;
     } ranges[] = {
-        { 'A', 'Z', SCRIPT_LATIN },          { 'a', 'z', SCRIPT_LATIN },         { 0xc0, 0x24f, SCRIPT_LATIN },
-        { 0x370, 0x3ff, SCRIPT_GREEK },      { 0x400, 0x52f, SCRIPT_CYRILLIC },  { 0x600, 0x6ff, SCRIPT_ARABIC },
-        { 0x3040, 0x30ff, SCRIPT_KANA },     { 0x4e00, 0x9fff, SCRIPT_HAN },     { 0xac00, 0xd7a3, SCRIPT_HANGUL },
+        { 'A', 'Z', SCRIPT_LATIN },      { 'a', 'z', SCRIPT_LATIN },        { 0xc0, 0x24f, SCRIPT_LATIN },
+        { 0x370, 0x3ff, SCRIPT_GREEK },  { 0x400, 0x52f, SCRIPT_CYRILLIC }, { 0x600, 0x6ff, SCRIPT_ARABIC },
+        { 0x3040, 0x30ff, SCRIPT_KANA }, { 0x4e00, 0x9fff, SCRIPT_HAN },    { 0xac00, 0xd7a3, SCRIPT_HANGUL },
     };
     for (size_t i = 0; i < countof(ranges); i++)
         if (cp >= ranges[i].from && cp <= ranges[i].to)
@@ -175,11 +186,13 @@ static const char *spoken(const char *list, const char *text, size_t least)
 /* "in English", "auf Deutsch", "用英文", "translate": another language is what was asked for. */
 static bool names_language(const char *request)
 {
-    static const char *const names[] = { "english", "german",   "french",    "spanish",   "italian", "portuguese", "dutch",   "polish",   "russian",
-                                         "japanese", "chinese", "korean",    "deutsch",   "englisch", "anglais",   "français", "inglés",   "español",
-                                         "inglese", "italiano", "inglês",    "português", "engels",  "nederlands", "angielsk", "polsk",    "англий",
-                                         "русск",   "英語",     "英文",      "英语",      "中文",    "日本語",     "日语",     "한국어",   "영어",
-                                         "translat", "übersetz", "tradu",    "vertaal",   "перевед", "翻译",       "翻訳",     "번역" };
+    static const char *const names[] = {
+        "english",  "german",   "french", "spanish",   "italian",  "portuguese", "dutch",    "polish", "russian",
+        "japanese", "chinese",  "korean", "deutsch",   "englisch", "anglais",    "français", "inglés", "español",
+        "inglese",  "italiano", "inglês", "português", "engels",   "nederlands", "angielsk", "polsk",  "англий",
+        "русск",    "英語",     "英文",   "英语",      "中文",     "日本語",     "日语",     "한국어", "영어",
+        "translat", "übersetz", "tradu",  "vertaal",   "перевед",  "翻译",       "翻訳",     "번역"
+    };
     autofree char *folded = utf8_fold(request);
     for (size_t i = 0; i < countof(names); i++)
         if (strstr(folded, names[i]))

@@ -37,12 +37,12 @@ struct program {
     size_t waiting_n;
 };
 
-static const char *const printers[] = { "print",     "display",   "Markdown", "HTML",     "write",      "pprint",     "title",
-                                        "set_title", "suptitle",  "text",     "annotate", "set_xlabel", "set_ylabel", "xlabel",
-                                        "ylabel" };
-static const char *const wrappers[] = { "str",  "round",  "float",     "int",   "dict",    "list",  "tuple",  "format", "set",
-                                        "repr", "Series", "DataFrame", "array", "dumps",   "items", "values", "keys",   "OrderedDict",
-                                        "join", "index" };
+static const char *const printers[] = { "print",    "display",    "Markdown",   "HTML",     "write",
+                                        "pprint",   "title",      "set_title",  "suptitle", "text",
+                                        "annotate", "set_xlabel", "set_ylabel", "xlabel",   "ylabel" };
+static const char *const wrappers[] = { "str",    "round",  "float", "int",         "dict",      "list",  "tuple",
+                                        "format", "set",    "repr",  "Series",      "DataFrame", "array", "dumps",
+                                        "items",  "values", "keys",  "OrderedDict", "join",      "index" };
 
 static bool is_sign(const struct program *p, size_t i, char sign)
 {
@@ -108,9 +108,10 @@ static size_t name_of(struct program *p, const struct token *t, bool add)
 
 static bool is_word(const struct token *t)
 {
-    static const char *const words[] = { "if",    "else",   "elif", "for",  "while", "try",  "except", "finally", "with", "return", "import",
-                                         "from",  "def",    "as",   "and",  "or",    "not",  "in",     "is",      "None", "True",   "False",
-                                         "break", "lambda", "pass", "else", "raise", "yield", "del",   "class",   "global" };
+    static const char *const words[] = { "if",   "else",   "elif",   "for",   "while", "try",   "except", "finally",
+                                         "with", "return", "import", "from",  "def",   "as",    "and",    "or",
+                                         "not",  "in",     "is",     "None",  "True",  "False", "break",  "lambda",
+                                         "pass", "else",   "raise",  "yield", "del",   "class", "global" };
     return token_is(t, words, countof(words));
 }
 
@@ -153,7 +154,8 @@ static void read_targets(struct program *p, size_t from, size_t giving)
     for (size_t i = from; i < giving; i++) {
         depth += is_sign(p, i, '[') || is_sign(p, i, '(');
         depth -= depth && (is_sign(p, i, ']') || is_sign(p, i, ')'));
-        if (p->t.at[i].kind == TOKEN_NAME && depth == 0 && !is_word(&p->t.at[i]) && !(i > from && is_sign(p, i - 1, '.')))
+        if (p->t.at[i].kind == TOKEN_NAME && depth == 0 && !is_word(&p->t.at[i]) &&
+            !(i > from && is_sign(p, i - 1, '.')))
             p->target = name_of(p, &p->t.at[i], true);
     }
 }
@@ -161,7 +163,8 @@ static void read_targets(struct program *p, size_t from, size_t giving)
 /* "x.mean()", "x + 1": more than x as it is. */
 static bool is_worked_on(const struct program *p, size_t i)
 {
-    const bool method = is_sign(p, i + 1, '.') && i + 2 < p->t.n && !token_is(&p->t.at[i + 2], wrappers, countof(wrappers));
+    const bool method =
+        is_sign(p, i + 1, '.') && i + 2 < p->t.n && !token_is(&p->t.at[i + 2], wrappers, countof(wrappers));
     return method || is_computed(p, i);
 }
 
@@ -292,7 +295,8 @@ static void take_out(char *output, const char *text, size_t n)
 {
     for (char *at = strstr(output, text); at; at = strstr(at + 1, text)) {
         const bool before = at > output && touches(at[-1]) && touches(*text);
-        const bool behind = touches(at[n]) && touches(text[n - 1]) && !(strchr(".,", at[n]) && !isdigit((unsigned char)at[n + 1]));
+        const bool behind =
+            touches(at[n]) && touches(text[n - 1]) && !(strchr(".,", at[n]) && !isdigit((unsigned char)at[n + 1]));
         if (!before && !behind)
             blank(at, n);
     }
@@ -301,8 +305,8 @@ static void take_out(char *output, const char *text, size_t n)
 /* A text with a result in it. A label, "Saturday:", is none: what stands behind it may be computed. */
 static bool has_result(const char *text)
 {
-    static const char *const verbs[] = { " is ", " are ", " was ", " were ", " ist ", " sind ", " war ", " est ", " es ",
-                                         " è ",  " é ",   "是",    "为",     "です",  "：" };
+    static const char *const verbs[] = { " is ", " are ", " was ", " were ", " ist ", " sind ", " war ", " est ",
+                                         " es ", " è ",   " é ",   "是",     "为",    "です",   "：" };
     if (strpbrk(text, "0123456789"))
         return true;
     for (size_t i = 0; i < countof(verbs); i++)

@@ -116,7 +116,8 @@ static const char *read_string(struct tokens *t, const struct quoting *q, const 
 static const char *read_number(struct tokens *t, const char *at)
 {
     const char *end = at;
-    while (is_name_byte(*end) || *end == '.' || ((*end == '-' || *end == '+') && (end[-1] | 0x20) == 'e' && at[1] != 'x'))
+    while (is_name_byte(*end) || *end == '.' ||
+           ((*end == '-' || *end == '+') && (end[-1] | 0x20) == 'e' && at[1] != 'x'))
         end++;
     token_add(t, TOKEN_NUMBER, at, (size_t)(end - at));
     return end;

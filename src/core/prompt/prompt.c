@@ -186,8 +186,7 @@ int prompts_load(struct prompts **out, const struct conf *c, struct err *e)
     struct prompts *p = xcalloc(1, sizeof(*p));
     if (load_system(p, dir, c, e) < 0 || load_notes(p, dir, "repair.md", e) < 0 ||
         load_notes(p, dir, "final.md", e) < 0 || load_notes(p, dir, "fence.md", e) < 0 ||
-        load_notes(p, dir, "asks.md", e) < 0 || load_tools(p, dir, e) < 0 ||
-        load_summary(p, dir, e) < 0) {
+        load_notes(p, dir, "asks.md", e) < 0 || load_tools(p, dir, e) < 0 || load_summary(p, dir, e) < 0) {
         prompts_free(p);
         return -1;
     }
