@@ -230,7 +230,7 @@ static void a_call_in_the_last_word_is_not_run(void **state)
 {
     struct scene s;
     (void)state;
-    scene_play(&s, CALL("1") CALL("1") CALL("1") "{\"text\":\"One.\",\"calls\":[{\"args\":{\"code\":\"1\"}}]}\n",
+    scene_play(&s, CALL("n") CALL("n") CALL("n") "{\"text\":\"One.\",\"calls\":[{\"args\":{\"code\":\"1\"}}]}\n",
                PRINTS("1") PRINTS("1") PRINTS("1"));
     assert_ended(&s, AGENT_ANSWERED, 3, 4);
     assert_string_equal(s.seen.answer, "One.");
