@@ -17,6 +17,7 @@ struct chat_file {
     int fd;           /* open for reading at 0; -1: it could not be had, `problem` says why in words for people */
     int64_t bytes;
     const char *problem;
+    const char *message; /* id of the message that it was in, and goes with when that is deleted; NULL: this one */
 };
 
 enum chat_event_type {
@@ -37,11 +38,11 @@ struct chat_event {
     const char *thread; /* id of the thread's first message; NULL: not in a thread */
     const char *sender; /* id of the person */
     const char *name;   /* how the person is called; for words, never for decisions */
-    const char
-        *text; /* UTF-8, valid, control characters removed, mention of the bot removed; reaction: its sign, an emoji */
-    bool direct;    /* a DM: room and session are one */
-    bool mentioned; /* the bot was addressed by name */
-    bool from_bot;  /* sent by a program */
+    const char *text;   /* UTF-8, valid, control characters removed, mention of the bot removed; reaction: its sign */
+    bool direct;        /* a DM: room and session are one */
+    bool mentioned;     /* the bot was addressed by name */
+    bool from_bot;      /* sent by a program */
+    bool ours;          /* delete: it was an answer of ours that went, and about is its question, which stays */
     const struct chat_file *files;
     size_t file_n;
     int64_t sent_ms; /* Unix time, by the platform's clock */

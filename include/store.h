@@ -109,6 +109,7 @@ struct file_row {
     int64_t bytes, version, seq; /* version counts per name from 1; seq: the inbox item that brought it */
     int cell;                    /* that made or deleted it; 0: a person sent it */
     bool gone;                   /* this version is that it was deleted */
+    char *message;               /* that brought it; NULL: no message did */
 };
 void file_row_clear(struct file_row *r);
 struct file_offer {
@@ -116,6 +117,7 @@ struct file_offer {
     int64_t seq;                  /* the inbox item that brings it */
     int fd;                       /* read from where it stands to its end; stays the caller's */
     int64_t max_bytes, max_total; /* of it; of all files of the session, 0: no limit */
+    const char *message;          /* that it was in, and goes with; NULL: in none */
 };
 /* Into the session, whole or not at all; ERR_DATA past max_bytes, ERR_LIMIT past max_total. Same name again: next version. */
 must_check int store_file_add(struct store *s, const char *session, const struct file_offer *offer,
@@ -146,6 +148,22 @@ must_check int store_files_after(struct store *s, const char *session, int cell,
                                  struct err *e);
 /* From here on, the cells from `next` on are a new line that begins after that cell. */
 must_check int store_branch(struct store *s, const char *session, int cell, int next, struct err *e);
+
+/* ---- messages that are deleted take their files with them ---- */
+/* Remembered, should it be delivered once more. One that never came is not. */
+must_check int store_message_delete(struct store *s, const char *platform, const char *message, struct err *e);
+must_check int store_message_deleted(struct store *s, const char *platform, const char *message, bool *deleted,
+                                     struct err *e);
+/* Conversations that have a file of it; the caller frees each and the array. */
+must_check int store_message_sessions(struct store *s, const char *platform, const char *message, char ***ids,
+                                      size_t *n, struct err *e);
+/* Its files go, with all that is known of them: bytes first, so that a crash in between is made good by the next time. */
+must_check int store_files_withdraw(struct store *s, const char *session, const char *message, struct err *e);
+/* What of these names lies in folders that boxes began with goes, too. */
+void store_files_unlink(struct store *s, const char *session, char *const *names, size_t n);
+/* Names of files that went like that and that the model was not told of, one a line; NULL: none. The caller frees. */
+must_check int store_withdrawn(struct store *s, const char *session, char **names, struct err *e);
+must_check int store_withdrawn_told(struct store *s, const char *session, const char *names, struct err *e);
 
 /* A folder for a box to begin with: versions under the names they have there, linked, not copied. */
 struct file_link {

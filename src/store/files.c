@@ -13,6 +13,7 @@ void file_row_clear(struct file_row *r)
     free(r->name);
     free(r->path);
     free(r->profile);
+    free(r->message);
     *r = (struct file_row){ 0 };
 }
 
@@ -77,8 +78,10 @@ static int insert(struct store *s, const char *session, struct file_row *f, stru
                 "ss", session, f->name) < 0)
         return -1;
     f->version = last + 1;
-    if (db_exec(s->db, e, "INSERT INTO files(session, seq, name, version, bytes, cell, gone) VALUES(?,?,?,?,?,?,?)",
-                "sisiiii", session, f->seq, f->name, f->version, f->bytes, (int64_t)f->cell, (int64_t)f->gone) < 0)
+    if (db_exec(s->db, e,
+                "INSERT INTO files(session, seq, name, version, bytes, cell, gone, message) VALUES(?,?,?,?,?,?,?,?)",
+                "sisiiiis", session, f->seq, f->name, f->version, f->bytes, (int64_t)f->cell, (int64_t)f->gone,
+                f->message) < 0)
         return -1;
     f->id = db_last_id(s->db);
     return 0;
@@ -184,7 +187,7 @@ int store_file_add(struct store *s, const char *session, const struct file_offer
     autoclose int to = open_incoming(files_fd, e);
     if (to < 0)
         return -1;
-    struct file_row f = { .name = xstrdup(offer->name), .seq = offer->seq };
+    struct file_row f = { .name = xstrdup(offer->name), .seq = offer->seq, .message = xstrdup_or_null(offer->message) };
     if (copy(to, offer->fd, offer->max_bytes, &f.bytes, e) < 0 ||
         make_room(s, session, f.bytes, offer->max_total, e) < 0 || commit(s, files_fd, session, INCOMING, &f, e) < 0) {
         (void)unlinkat(files_fd, INCOMING, 0);

@@ -84,7 +84,7 @@ int store_forget(struct store *s, const char *session, int64_t until, struct err
         "DELETE FROM notes WHERE session=?1",
         "DELETE FROM outbox WHERE session=?1",
         "UPDATE inbox SET text='', name='', sender='', about=NULL WHERE session=?1 AND seq<=?2 AND state>=3",
-        "UPDATE sessions SET base=NULL, model=NULL WHERE id=?1",
+        "UPDATE sessions SET base=NULL, model=NULL, withdrawn=NULL WHERE id=?1",
     };
     if (exec_all(s, steps, countof(steps), session, until, e) < 0 || sweep_folders(s, session, e) < 0)
         return err_wrap(e, "forget");

@@ -96,7 +96,8 @@ static int get_file(void *ud, const struct db_row *r)
                             .version = db_int(r, 4),
                             .seq = db_int(r, 5),
                             .cell = (int)cell,
-                            .gone = db_int(r, 7) != 0 };
+                            .gone = db_int(r, 7) != 0,
+                            .message = db_dup(r, 8) };
     const char *slash = strrchr(f->name, '/');
     f->path = xasprintf("%s/sessions/%s/files/%lld/%s", l->store->dir, l->session, (long long)f->id,
                         slash ? slash + 1 : f->name);
@@ -106,7 +107,8 @@ static int get_file(void *ud, const struct db_row *r)
 static int load_files(struct listing *l, struct file_row **out, size_t *n, struct err *e)
 {
     int rc = db_each(l->store->db, e, get_file, l,
-                     "SELECT id, name, profile, bytes, version, seq, cell, gone FROM files WHERE session=? ORDER BY id",
+                     "SELECT id, name, profile, bytes, version, seq, cell, gone, message FROM files WHERE session=?"
+                     " ORDER BY id",
                      "s", l->session);
     free(l->spans.at);
     *out = l->rows.at;

@@ -71,5 +71,11 @@ static const char *const schema_steps[] = {
     "CREATE INDEX inbox_of ON inbox(session);"
     "CREATE INDEX turns_for ON turns(seq);"
     "CREATE INDEX outbox_of ON outbox(session);",
+    /* 8: a deleted message takes its files with it */
+    "ALTER TABLE files ADD COLUMN message TEXT;" /* that brought it; NULL: no message did */
+    "UPDATE files SET message=(SELECT event_id FROM inbox WHERE inbox.seq=files.seq) WHERE cell=0;"
+    "CREATE INDEX files_of ON files(message) WHERE message IS NOT NULL;"
+    "ALTER TABLE inbox ADD COLUMN deleted INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE sessions ADD COLUMN withdrawn TEXT;", /* names, one a line, that the model is to be told of; NULL: none */
 };
 #endif

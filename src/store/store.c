@@ -98,7 +98,10 @@ static int open_all(struct store *s, const char *data_dir, struct err *e)
     autofree char *path = xasprintf("%s/sandbook.db", s->dir);
     if (db_open(&s->db, path, e) < 0)
         return -1;
-    return db_migrate(s->db, schema_steps, (int)countof(schema_steps), e);
+    if (db_migrate(s->db, schema_steps, (int)countof(schema_steps), e) < 0)
+        return -1;
+    store_unlay_all(s);
+    return 0;
 }
 
 int store_open(struct store **out, const char *data_dir, struct err *e)

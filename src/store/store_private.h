@@ -18,6 +18,8 @@ int store_folder(int parent, const char *name, struct err *e);
 int store_session_folder(const struct store *s, const char *id, const char *leaf, struct err *e);
 /* All that is in that folder, as far down as boxes make folders; the folder stays. */
 void store_remove_below(int parent, const char *name);
+/* The folders that boxes of an earlier life began with go: nothing else leads to what is withdrawn by now. */
+void store_unlay_all(struct store *s);
 /* An array of rows being filled by a db_each callback. */
 struct rows {
     void *at;

@@ -72,6 +72,13 @@ static void each_event_is_what_it_is(void **state)
           ",\"subtype\":\"message_deleted\",\"deleted_ts\":\"1.000001\",\"previous_message\":{\"bot_id\":\"BBOT\"}}",
           SLACK_NOTHING },
         { "{" M ",\"subtype\":\"message_deleted\"}", SLACK_NOTHING },
+        { "{" M
+          ",\"subtype\":\"message_changed\",\"message\":{\"subtype\":\"tombstone\",\"user\":\"USLACKBOT\",\"ts\":\"1.000001\"},"
+          "\"previous_message\":{\"user\":\"U1\",\"ts\":\"1.000001\"}}",
+          SLACK_DELETE },
+        { "{" M ",\"subtype\":\"message_changed\",\"message\":{\"subtype\":\"tombstone\",\"ts\":\"1.000001\"},"
+          "\"previous_message\":{\"bot_id\":\"BBOT\"}}",
+          SLACK_NOTHING },
         { "{\"type\":\"reaction_added\",\"user\":\"U1\",\"reaction\":\"x\",\"event_ts\":\"3.000003\","
           "\"item\":{\"type\":\"message\",\"channel\":\"C1\",\"ts\":\"1.000001\"}}",
           SLACK_REACTION },

@@ -190,7 +190,7 @@ static void the_same_name_again_is_a_new_version_and_the_old_one_stays(void **st
     struct file_row one, two;
     int fd = file_with("old"), fd2 = file_with("new");
     const char *name = "\xe9\x94\x80\xe5\x94\xae \xf0\x9f\x98\xb1.csv";
-    const struct file_offer first = { name, 1, fd, 100, 0 }, second = { name, 2, fd2, 100, 0 };
+    const struct file_offer first = { name, 1, fd, 100, 0, NULL }, second = { name, 2, fd2, 100, 0, NULL };
     assert_int_equal(store_file_add(s, r.id, &first, &one, &e), 0);
     assert_int_equal(store_file_add(s, r.id, &second, &two, &e), 0);
     assert_int_equal(one.version, 1);
@@ -229,7 +229,7 @@ static void a_file_that_is_too_large_or_badly_named_leaves_nothing(void **state)
     static const char *const names[] = { "..", ".", "", "a/b", "ok.csv" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         int fd = file_with("0123456789");
-        assert_int_equal(store_file_add(s, r.id, &(struct file_offer){ names[i], 1, fd, 9, 0 }, &f, &e), -1);
+        assert_int_equal(store_file_add(s, r.id, &(struct file_offer){ names[i], 1, fd, 9, 0, NULL }, &f, &e), -1);
         assert_int_equal(e.kind, ERR_DATA);
         (void)close(fd);
     }

@@ -182,6 +182,89 @@ static void a_box_gets_links_under_their_names(void **state)
     (void)close(second);
 }
 
+static void sends_in(const char *message, const char *name, const char *text)
+{
+    struct err e = { 0 };
+    autofree char *path = file_with(text);
+    AUTO(file_row_clear) struct file_row row = { 0 };
+    autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const struct file_offer o = { .name = name, .seq = 1, .fd = fd, .max_bytes = 1000, .message = message };
+    assert_int_equal(store_file_add(store, session.id, &o, &row, &e), 0);
+}
+
+static void assert_sessions_of(const char *message, size_t expected)
+{
+    struct err e = { 0 };
+    char **ids = NULL;
+    size_t n = 0;
+    assert_int_equal(store_message_sessions(store, session.platform, message, &ids, &n, &e), 0);
+    assert_int_equal(n, expected);
+    for (size_t i = 0; i < n; i++) {
+        assert_string_equal(ids[i], session.id);
+        free(ids[i]);
+    }
+    free(ids);
+    assert_int_equal(store_message_sessions(store, "elsewhere", message, &ids, &n, &e), 0);
+    assert_int_equal(n, 0);
+    free(ids);
+}
+
+static void assert_withdrawn(const char *expected)
+{
+    struct err e = { 0 };
+    autofree char *names = NULL;
+    assert_int_equal(store_withdrawn(store, session.id, &names, &e), 0);
+    assert_string_equal(names ? names : "", expected);
+}
+
+static void what_a_message_brought_goes_with_it(void **state)
+{
+    struct err e = { 0 };
+    (void)state;
+    sends_in("m1", "a.csv", "one");
+    sends_in("m2", "a.csv", "two");
+    sends_in("m1", "b.csv", "b");
+    sends("tool.csv", "fetched"); /* in no message */
+    makes("a.csv", "own", 1, 3);
+    assert_sessions_of("m1", 1);
+    assert_int_equal(store_files_withdraw(store, session.id, "m1", &e), 0);
+    assert_int_equal(store_files_withdraw(store, session.id, "m1", &e), 0);
+    assert_sessions_of("m1", 0);
+    assert_files(-1, "tool.csv=fetched a.csv=own ");
+    assert_int_equal(store_files_withdraw(store, session.id, "m2", &e), 0);
+    assert_files(-1, "tool.csv=fetched a.csv=own ");
+    assert_withdrawn("a.csv\nb.csv\na.csv");
+    assert_int_equal(store_withdrawn_told(store, session.id, "a.csv\nb.csv", &e), 0);
+    assert_withdrawn("a.csv"); /* which came while the others were told */
+    assert_int_equal(store_withdrawn_told(store, session.id, "other", &e), 0);
+    assert_int_equal(store_withdrawn_told(store, session.id, "a.csv", &e), 0);
+    assert_withdrawn("");
+}
+
+static void links_of_boxes_go_by_name_or_with_the_next_start(void **state)
+{
+    struct err e = { 0 };
+    struct file_row *rows = NULL;
+    char *const names[] = { (char[]){ "a.csv" }, (char[]){ "../../secret" }, (char[]){ "none" } };
+    size_t n = 0;
+    int fd = -1;
+    (void)state;
+    sends("a.csv", "one");
+    assert_int_equal(store_files(store, session.id, &rows, &n, &e), 0);
+    const struct file_link links[] = { { rows[0].path, "a.csv" }, { rows[0].path, "kept.csv" } };
+    assert_int_equal(store_files_lay(store, session.id, links, 2, true, &fd, &e), 0);
+    store_files_unlink(store, session.id, names, 3);
+    assert_int_equal(faccessat(fd, "a.csv", F_OK, 0), -1);
+    assert_int_equal(faccessat(fd, "kept.csv", F_OK, 0), 0);
+    store_close(store);
+    assert_int_equal(store_open(&store, dir, &e), 0);
+    assert_int_equal(faccessat(fd, "kept.csv", F_OK, 0), -1);
+    assert_int_equal(access(rows[0].path, F_OK), 0);
+    (void)close(fd);
+    file_row_clear(&rows[0]);
+    free(rows);
+}
+
 static void a_reader_beside_a_writer_sees_and_changes_nothing(void **state)
 {
     struct err e = { 0 };
@@ -209,6 +292,8 @@ int main(void)
         TEST(each_line_has_its_own),
         TEST(old_results_make_room_and_what_was_sent_does_not),
         TEST(a_box_gets_links_under_their_names),
+        TEST(what_a_message_brought_goes_with_it),
+        TEST(links_of_boxes_go_by_name_or_with_the_next_start),
         TEST(a_reader_beside_a_writer_sees_and_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -229,11 +229,11 @@ static int forget_room_keys(const struct room *r, struct err *e)
 /* Everything of the device: its keys must never be used again, and a new one begins with nothing. */
 static int forget_device(struct chat *c, struct err *e)
 {
-    static const char *const kinds[] = { "login",      "sync",        "room",         "direct",     "ignored",
-                                         "pending",    "thread",      "place",        "sent",       "sealed",
-                                         "status",     "e2ee",        "e2ee_user",    "e2ee_stale", "e2ee_olm",
-                                         "e2ee_hash",  "e2ee_room",   "e2ee_out",     "e2ee_in",    "e2ee_withheld",
-                                         "e2ee_todev", "e2ee_secret", "e2ee_unsaved", "e2ee_backup" };
+    static const char *const kinds[] = { "login",         "sync",       "room",        "direct",       "ignored",
+                                         "pending",       "thread",     "place",       "deleted",      "sent",
+                                         "sealed",        "status",     "e2ee",        "e2ee_user",    "e2ee_stale",
+                                         "e2ee_olm",      "e2ee_hash",  "e2ee_room",   "e2ee_out",     "e2ee_in",
+                                         "e2ee_withheld", "e2ee_todev", "e2ee_secret", "e2ee_unsaved", "e2ee_backup" };
     AUTO(store_batch_end) struct store_batch batch = { 0 };
     if (store_batch_begin(&batch, c->store, e) < 0 || crypto_forget_replays(c->store, e) < 0)
         return -1;

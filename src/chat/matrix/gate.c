@@ -1,7 +1,7 @@
 /* gate.c - is an event meant for us, what does it mean, and which conversation is it part of?
  *
  * Relations, reactions and redactions are in the clear even in encrypted rooms: servers could forge them. They stop and repeat what a
- * person asked for; nothing else. */
+ * person asked for, and take back files that a person sent; nothing else. */
 #include <string.h>
 #include "ids.h"
 #include "json.h"
@@ -15,7 +15,7 @@ static struct mx_self self_of(const struct chat *c)
                              .display_name = c->display_name ? c->display_name : "" };
 }
 
-void work_add_source(struct work *w, const struct json *content)
+void work_add_source(struct work *w, const struct json *content, const char *message)
 {
     struct mx_file f;
     if (w->source_n == WORK_FILES_MAX || !mx_file_read(&f, content))
@@ -24,6 +24,7 @@ void work_add_source(struct work *w, const struct json *content)
     utf8_scrub(&name, f.name, strnlen(f.name, 1024));
     w->source[w->source_n++] = (struct source){ .name = xstrdup(str_peek(&name)),
                                                 .mxc = xstrdup(f.mxc),
+                                                .message = xstrdup_or_null(message),
                                                 .encrypted = f.encrypted ? json_dup(f.encrypted) : NULL,
                                                 .bytes = f.bytes };
 }
@@ -103,7 +104,7 @@ static int decide_message(struct work *w, struct err *e)
     if (!needs && !w->direct)
         w->mentioned = true;
     w->text = mx_text(w->content, &self, w->relation.reply_to != NULL);
-    work_add_source(w, w->content);
+    work_add_source(w, w->content, NULL);
     if (w->relation.reply_to && !quoted.answers)
         add_fetch(w, w->relation.reply_to);
     if (w->relation.type == MX_THREAD && !ours)
@@ -180,7 +181,7 @@ bool work_learn(struct work *w, const struct mx_event *ev)
     return true;
 }
 
-static int decide_about(struct work *w, enum chat_event_type type, const char *target, struct err *e)
+static int decide_reaction(struct work *w, const char *target, struct err *e)
 {
     AUTO(place_clear) struct place place = { 0 };
     bool found = false;
@@ -188,10 +189,55 @@ static int decide_about(struct work *w, enum chat_event_type type, const char *t
         return target ? -1 : 0;
     if (!found)
         return 0;
-    w->type = type;
+    w->type = CHAT_REACTION;
     w->about = xstrdup(place.answers ? place.answers : target);
     w->thread = xstrdup_or_null(place.thread);
-    w->text = xstrdup(type == CHAT_REACTION ? w->relation.key : "");
+    w->text = xstrdup(w->relation.key);
+    return 1;
+}
+
+/* ---- deleted ---- */
+
+static struct kept deleted_row(const char *event)
+{
+    return (struct kept){ MATRIX_PLATFORM, "deleted", event };
+}
+
+int work_is_deleted(const struct work *w, bool *deleted, struct err *e)
+{
+    const struct kept k = deleted_row(w->ev.id);
+    autofree char *when = NULL;
+    size_t n = 0;
+    const int rc = store_kept(w->c->store, &k, &when, &n, e);
+    *deleted = when != NULL;
+    return rc;
+}
+
+static bool some_wait_for_keys(const struct room *r)
+{
+    for (const struct row *row = r->chat->inbox->rows; row; row = row->next)
+        if (row->room == r && row->state == ROW_PARKED)
+            return true;
+    return false;
+}
+
+/* Known to us or not: it may have brought a file that somebody asked about. One that waits for its keys is not to be read later. */
+static int decide_delete(struct work *w, struct err *e)
+{
+    AUTO(place_clear) struct place place = { 0 };
+    autofree char *now = xasprintf("%lld", (long long)time_unix_ms()); /* prune.c */
+    const char *target = w->ev.redacts;
+    bool found = false;
+    if (!target || matrix_place_get(w->c, target, &place, &found, e) < 0)
+        return target ? -1 : 0;
+    const struct kept k = deleted_row(target);
+    if (!found && some_wait_for_keys(w->row->room) && store_keep(w->c->store, &k, now, strlen(now), e) < 0)
+        return -1;
+    w->type = CHAT_DELETE;
+    w->ours = place.answers != NULL;
+    w->about = xstrdup(place.answers ? place.answers : target);
+    w->thread = take(place.thread);
+    w->text = xstrdup("");
     return 1;
 }
 
@@ -200,16 +246,14 @@ static int decide_about(struct work *w, enum chat_event_type type, const char *t
 int work_decide(struct work *w, struct err *e)
 {
     const char *type = w->ev.type;
-    if (w->row->room->gone)
-        return 0;
     w->direct = matrix_room_is_direct(w->row->room);
     w->name = mx_localpart(w->ev.sender);
     if (strcmp(type, "m.room.redaction") == 0)
-        return decide_about(w, CHAT_DELETE, w->ev.redacts, e);
-    if (w->ev.redacted)
+        return decide_delete(w, e);
+    if (w->row->room->gone || w->ev.redacted)
         return 0;
     if (strcmp(type, "m.reaction") == 0)
-        return w->relation.key ? decide_about(w, CHAT_REACTION, w->relation.target, e) : 0;
+        return w->relation.key ? decide_reaction(w, w->relation.target, e) : 0;
     if (strcmp(type, "m.room.message") != 0)
         return 0;
     return w->relation.type == MX_REPLACE ? decide_edit(w, e) : decide_message(w, e);

@@ -5,7 +5,7 @@
  * and out:              post.c: a post becomes a job of messages -> outbox.c: whose turn it is -> send.c: uploaded, encrypted, put; under
  *                       the account's limit (pace.c) -> what was sent is kept by its key (sent.c), so that it is neither repeated nor forgotten
  *
- * Rows that are kept (store.h), by kind: login, sync, room, direct, pending, place, thread, sent, sealed, status, ignored; prune.c says how long. */
+ * Rows that are kept (store.h), by kind: login, sync, room, direct, pending, place, thread, deleted, sent, sealed, status, ignored; prune.c says how long. */
 #ifndef MATRIX_H
 #define MATRIX_H
 #include "api.h"

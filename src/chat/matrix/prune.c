@@ -1,6 +1,7 @@
 /* prune.c - rows that nobody asks for any more go: once a day, a slice in each round, so that nothing waits.
  *
  *   place, thread   not touched for half a year: a reply to such a message begins a conversation of its own, a thread wants a mention
+ *   deleted         the same: what waited for its keys so long is never read
  *   sent            the same, unless its answer still waits to be sent: it is what keeps an answer from being said twice
  *   sealed          what was encrypted for an answer that no longer waits
  *   e2ee_index      crypto_prune(): one row in place of many, which refuses all that those would have */
@@ -137,7 +138,8 @@ static int apply(const struct slice *s, struct err *e)
 
 static const struct {
     const char *kind, *sigil; /* what every key of it begins with */
-} kinds[] = { { "place", "$" }, { "thread", "!" }, { "sent", "" }, { "sealed", "" }, { "e2ee_index", "!" } };
+} kinds[] = { { "place", "$" }, { "thread", "!" }, { "deleted", "$" },
+              { "sent", "" },   { "sealed", "" },  { "e2ee_index", "!" } };
 
 static int slice(struct chat *c, int64_t now_ms, struct err *e)
 {

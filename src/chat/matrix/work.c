@@ -25,6 +25,7 @@ static void work_free(struct work *w)
     for (size_t i = 0; i < w->source_n; i++) {
         free(w->source[i].name);
         free(w->source[i].mxc);
+        free(w->source[i].message);
         json_free(w->source[i].encrypted);
     }
     json_free(w->j);
@@ -88,6 +89,7 @@ static int report(struct work *w)
         .text = w->text,
         .direct = w->direct,
         .mentioned = w->mentioned,
+        .ours = w->ours,
         .files = w->file,
         .file_n = w->file_n,
         .sent_ms = w->ev.sent_ms,
@@ -138,7 +140,9 @@ static void add_file(struct work *w, int fd, int64_t bytes, const char *problem)
 {
     const size_t i = w->file_n++;
     w->problem[i] = xstrdup_or_null(problem);
-    w->file[i] = (struct chat_file){ .name = w->source[i].name, .fd = fd, .bytes = bytes, .problem = w->problem[i] };
+    w->file[i] = (struct chat_file){
+        .name = w->source[i].name, .fd = fd, .bytes = bytes, .problem = w->problem[i], .message = w->source[i].message
+    };
 }
 
 static void on_plain(void *ud, int fd, int64_t bytes, struct attach *take_attach, const char *problem)
@@ -187,7 +191,7 @@ static void add_fetched(struct work *w, const struct mx_event *ev, const struct 
     if (!sealed && w->row->room->encrypted)
         return;
     if (strcmp(sealed ? clear.type : ev->type, "m.room.message") == 0)
-        work_add_source(w, sealed ? clear.content : ev->content);
+        work_add_source(w, sealed ? clear.content : ev->content, w->fetch[w->fetched - 1]);
 }
 
 static void on_fetched(void *ud, const struct api_answer *a)
@@ -347,7 +351,9 @@ void work_start(struct chat *c, struct row *row, struct json *take_row)
         drop(w);
         return;
     }
-    const int rc = read_clear(w, &e);
+    bool deleted = false;
+    int rc = work_is_deleted(w, &deleted, &e);
+    rc = rc < 0 || deleted ? rc : read_clear(w, &e);
     if (rc == 1)
         go_on(w);
     else if (rc == 0)

@@ -8,6 +8,7 @@ enum { WORK_FILES_MAX = 16, WORK_FETCH_MAX = 2 };
 
 struct source {
     char *name, *mxc;
+    char *message;          /* the event that it is of; NULL: the one worked on */
     struct json *encrypted; /* NULL: plain */
     int64_t bytes;
 };
@@ -25,7 +26,7 @@ struct work {
     enum chat_event_type type;
     char *id; /* the event that this one rewords, and that was of no concern to us before; else NULL: its own */
     char *about, *thread, *text, *name;
-    bool direct, mentioned;
+    bool direct, mentioned, ours;
     bool remember; /* its place is kept: it was for us */
     /* events that may carry a file of the question's: the one quoted or reworded, the thread's first */
     char *fetch[WORK_FETCH_MAX];
@@ -42,5 +43,7 @@ struct work {
 must_check int work_decide(struct work *w, struct err *e);
 /* ev: what fetch[fetched] is; NULL: the server does not hand it out. false: there is nothing to be answered. */
 bool work_learn(struct work *w, const struct mx_event *ev);
-void work_add_source(struct work *w, const struct json *content);
+void work_add_source(struct work *w, const struct json *content, const char *message);
+/* Deleted before it could be worked on. */
+must_check int work_is_deleted(const struct work *w, bool *deleted, struct err *e);
 #endif

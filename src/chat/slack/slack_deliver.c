@@ -35,6 +35,7 @@ static void item_free(struct item *it)
             (void)close(it->file[i].fd);
         free(it->file[i].name);
         free(it->file[i].problem);
+        free(it->file[i].message);
     }
     json_free(it->files);
     json_free(it->said);
@@ -188,6 +189,8 @@ static void next_file(struct item *it)
     }
     it->file_at = json_next(file);
     struct item_file *f = add_file(it, slack_fetch_label(file));
+    const char *ts = json_str_or(file, FILE_OF, NULL);
+    f->message = ts ? xasprintf("%s/%s", it->room->name, ts) : NULL;
     const char *problem = no_files_from_outside(it);
     if (!problem && it->file_bytes > SLACK_FILES_BYTES_MAX)
         problem = "the files of this message are too large together";
@@ -239,8 +242,11 @@ static void begin_files(struct item *it)
 {
     if (!it->files)
         it->files = json_new_array();
-    for (const struct json *f = json_first(it->ev.files); f; f = json_next(f))
-        json_push(it->files, json_dup(f));
+    for (const struct json *f = json_first(it->ev.files); f; f = json_next(f)) {
+        struct json *copy = json_dup(f);
+        json_set_str(copy, FILE_OF, NULL);
+        json_push(it->files, copy);
+    }
     attach_files(it->files, it->ev.attachments);
     add_tables(it);
     it->file_at = newest_files(it);
@@ -297,8 +303,11 @@ static void keep_reply(struct item *it, const struct json *m)
     if (!slack_is_ts(ts) || slack_ts_compare(ts, it->ev.ts) >= 0)
         return;
     json_push(it->said, json_dup(m));
-    for (const struct json *f = ours ? NULL : json_first(json_get(m, "files")); f; f = json_next(f))
-        json_push(it->files, json_dup(f));
+    for (const struct json *f = ours ? NULL : json_first(json_get(m, "files")); f; f = json_next(f)) {
+        struct json *copy = json_dup(f);
+        json_set_str(copy, FILE_OF, ts);
+        json_push(it->files, copy);
+    }
 }
 
 static void on_replies(void *ud, const struct slack_reply *r)
@@ -476,8 +485,9 @@ static void files_of(const struct item *it, struct chat_file *out)
     for (size_t i = 0; i < it->file_n; i++) {
         const struct item_file *f = &it->file[i];
         const bool had = f->fd >= 0 && lseek(f->fd, 0, SEEK_SET) == 0; /* it may be the second try */
-        out[i] =
-            (struct chat_file){ .name = f->name, .fd = had ? f->fd : -1, .bytes = f->bytes, .problem = f->problem };
+        out[i] = (struct chat_file){
+            .name = f->name, .fd = had ? f->fd : -1, .bytes = f->bytes, .problem = f->problem, .message = f->message
+        };
     }
 }
 

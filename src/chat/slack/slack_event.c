@@ -111,10 +111,30 @@ static bool is_human_subtype(const char *subtype)
     return *subtype == '\0';
 }
 
+static void read_deletion(struct slack_event *out, const struct json *event, const char *ts,
+                          const struct slack_self *self)
+{
+    const struct json *before = json_get(event, "previous_message");
+    const char *thread = ts_of(before, "thread_ts");
+    if (is_own(before, self)) {
+        nothing(out, "deletion of our own");
+        return;
+    }
+    out->about = ts;
+    out->ts = ts_of(event, "ts") ? ts_of(event, "ts") : out->about;
+    out->root = thread ? thread : out->about;
+    out->user = id_of(before, "user");
+    out->kind = out->about ? SLACK_DELETE : SLACK_NOTHING;
+}
+
 /* Unfurls, replies, our own updates and files being processed all raise message_changed; only other words are an edit. */
 static void read_change(struct slack_event *out, const struct json *event, const struct slack_self *self)
 {
     const struct json *now = json_get(event, "message"), *before = json_get(event, "previous_message");
+    if (strcmp(json_str_or(now, "subtype", ""), "tombstone") == 0) { /* the root of a thread that has replies */
+        read_deletion(out, event, ts_of(now, "ts"), self);
+        return;
+    }
     if (is_own(now, self) || is_program(now) || !is_human_subtype(json_str_or(now, "subtype", ""))) {
         nothing(out, "change of a program's message");
         return;
@@ -132,21 +152,6 @@ static void read_change(struct slack_event *out, const struct json *event, const
     out->kind = out->ts ? SLACK_EDIT : SLACK_NOTHING;
 }
 
-static void read_deletion(struct slack_event *out, const struct json *event, const struct slack_self *self)
-{
-    const struct json *before = json_get(event, "previous_message");
-    const char *thread = ts_of(before, "thread_ts");
-    if (is_own(before, self)) {
-        nothing(out, "deletion of our own");
-        return;
-    }
-    out->about = ts_of(event, "deleted_ts");
-    out->ts = ts_of(event, "ts") ? ts_of(event, "ts") : out->about;
-    out->root = thread ? thread : out->about;
-    out->user = id_of(before, "user");
-    out->kind = out->about ? SLACK_DELETE : SLACK_NOTHING;
-}
-
 static void read_message(struct slack_event *out, const struct json *event, const struct slack_self *self)
 {
     const char *subtype = json_str_or(event, "subtype", "");
@@ -155,7 +160,7 @@ static void read_message(struct slack_event *out, const struct json *event, cons
         return;
     }
     if (strcmp(subtype, "message_deleted") == 0) {
-        read_deletion(out, event, self);
+        read_deletion(out, event, ts_of(event, "deleted_ts"), self);
         return;
     }
     if (json_bool_or(event, "hidden", false) || !is_human_subtype(subtype)) {

@@ -168,8 +168,10 @@ static bool passes(struct slack_inbox *in, struct arrival *a)
         log_info("slack_external_ignored", KV_S("team", a->ev.team), KV_S("user", a->ev.user));
         in->c.other(in->c.other_ud, a->team, &a->ev);
         return false;
-    case SLACK_EDIT:
     case SLACK_DELETE:
+        (void)find_root(in, a);
+        return true; /* it may have brought a file that another message was about */
+    case SLACK_EDIT:
     case SLACK_REACTION: return find_root(in, a);
     case SLACK_STOP: return is_engaged(in, a);
     case SLACK_MOVED: return true;

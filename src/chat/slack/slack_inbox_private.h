@@ -13,9 +13,13 @@ enum {
     SLACK_ASKED_MAX = 64,
 };
 
+/* Of a file object, by us: the ts of the earlier message that it is of. */
+#define FILE_OF "sandbook_of"
+
 /* One file of an item, had or not. */
 struct item_file {
     char *name, *problem;
+    char *message; /* that it came with; NULL: this one */
     int fd;
     int64_t bytes;
 };

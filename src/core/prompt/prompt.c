@@ -51,6 +51,7 @@ static const struct {
     [NOTE_LANGUAGE] = { "repair.md", "language" },
     [NOTE_RESTARTED] = { "repair.md", "restarted" },
     [NOTE_EDITED] = { "repair.md", "edited" },
+    [NOTE_WITHDRAWN] = { "repair.md", "withdrawn" },
     [NOTE_SANDBOX] = { "repair.md", "sandbox" },
     [NOTE_FILES_BRIEF] = { "repair.md", "files_brief" },
     [NOTE_SQUEEZED] = { "repair.md", "squeezed" },

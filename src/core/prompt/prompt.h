@@ -53,6 +53,7 @@ enum prompt_note {
     NOTE_LANGUAGE,
     NOTE_RESTARTED,
     NOTE_EDITED,
+    NOTE_WITHDRAWN, /* a: names of files */
     NOTE_SANDBOX,
     NOTE_FILES_BRIEF,
     NOTE_SQUEEZED,

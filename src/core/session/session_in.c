@@ -127,9 +127,12 @@ static bool take_file(struct session *s, struct request *r, const struct chat_fi
         refuse_big(s, r, name);
         return false;
     }
-    const struct file_offer offer = {
-        .name = name, .seq = r->seq, .fd = f->fd, .max_bytes = max, .max_total = s->hub->parts.conf->session_max_bytes
-    };
+    const struct file_offer offer = { .name = name,
+                                      .seq = r->seq,
+                                      .message = f->message ? f->message : r->event_id,
+                                      .fd = f->fd,
+                                      .max_bytes = max,
+                                      .max_total = s->hub->parts.conf->session_max_bytes };
     const int rc = store_file_add(s->hub->parts.store, s->row.id, &offer, &row, &e);
     file_row_clear(&row);
     if (rc == 0)
@@ -162,13 +165,16 @@ static void greet_files(struct session *s, struct request *r, const char *names)
         session_notice_words(s, r, open || s->talked ? WORD_FILE_LATE : WORD_FILE_GOT, names, NULL);
 }
 
-/* Delivered again: the crash may have come between the event and its files. */
+/* Delivered again: the crash may have come between the event and its files. What was deleted since is not wanted. */
 static void take_missing_files(struct session *s, struct request *r, const struct chat_event *ev)
 {
+    struct store *store = s->hub->parts.store;
     struct file_row *rows = NULL;
     struct err e = { 0 };
     size_t n = 0;
-    bool have = store_files(s->hub->parts.store, s->row.id, &rows, &n, &e) < 0;
+    bool have = false;
+    have = store_message_deleted(store, s->row.platform, ev->id, &have, &e) < 0 || have ||
+           store_files(store, s->row.id, &rows, &n, &e) < 0;
     for (size_t i = 0; i < n; i++) {
         have = have || rows[i].seq == r->seq;
         file_row_clear(&rows[i]);
@@ -319,11 +325,8 @@ static int take_edit(struct hub_chat *c, const struct chat_event *ev)
     return 0;
 }
 
-static int take_delete(struct hub_chat *c, const struct chat_event *ev)
+static void drop_deleted(struct session *s, const struct chat_event *ev)
 {
-    struct session *s = ev->about ? session_with(c, ev->about) : NULL;
-    if (!s)
-        return 0;
     struct request **queued = request_queued(s, ev->about);
     if (*queued) {
         request_drop(s, queued);
@@ -331,7 +334,14 @@ static int take_delete(struct hub_chat *c, const struct chat_event *ev)
     } else if (s->turn && request_is_about(s->turn->request, ev->about)) {
         turn_cancel(s, ev->name ? ev->name : "?", true);
     }
-    return 0;
+}
+
+static int take_delete(struct hub_chat *c, const struct chat_event *ev)
+{
+    struct session *s = ev->about ? session_with(c, ev->about) : NULL;
+    if (s)
+        drop_deleted(s, ev);
+    return ev->about && !ev->ours ? session_withdraw(c, ev->about) : 0;
 }
 
 /* We are not in that room any more: nobody could hear an answer. Files and variables stay, for when we come back. */

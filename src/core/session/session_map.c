@@ -89,19 +89,25 @@ void sessions_free(struct session_hub *h)
     map_clear(&h->sessions, NULL);
 }
 
-/* Through all of them: there are few enough, and it is asked for old ones only. */
-bool sessions_hold(struct session_hub *h, const char *id)
+/* Through all of them: there are few enough, and it is asked seldom. */
+struct session *session_find(struct session_hub *h, const char *id)
 {
     for (const struct map_item *i = h->sessions.first; i; i = i->next) {
         struct session *s = i->value;
-        if (strcmp(s->row.id, id) != 0)
-            continue;
-        if (is_needed(s))
-            return true;
+        if (strcmp(s->row.id, id) == 0)
+            return s;
+    }
+    return NULL;
+}
+
+bool sessions_hold(struct session_hub *h, const char *id)
+{
+    struct session *s = session_find(h, id);
+    if (s && !is_needed(s)) {
         let_go(s);
         return false;
     }
-    return false;
+    return s != NULL;
 }
 
 /* ---- coming ---- */

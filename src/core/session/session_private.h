@@ -11,6 +11,7 @@
  *   session_files.c    what cells make of the files        session_budget.c  what may be spent, and what was
  *   session_report.c   what came of a turn                 session_status.c  the line that tells how it goes
  *   session_out.c      answers until a platform has them   session_export.c  the conversation as a notebook
+ *                                                          session_withdraw.c  files of messages that were deleted
  *
  * command.c answers commands. state.c, access.c and budget.c know no session. */
 #ifndef SESSION_PRIVATE_H
@@ -103,7 +104,8 @@ struct turn {
     struct hub_model *model;
     size_t fallbacks; /* names of agent.fallback that were looked at */
     struct json *profiles;
-    char *note; /* for the model */
+    char *note;      /* for the model */
+    char *withdrawn; /* names that are in it; NULL: none */
     void (*went_back)(struct session *s);
     struct model_usage spent; /* by a try that a dying box ended */
     struct model_usage used;  /* by all calls of models so far */
@@ -129,13 +131,20 @@ struct laid {
     size_t n, cap;
 };
 
+struct names {
+    char **at;
+    size_t n, cap;
+};
+
 /* Files on their way into the box, one request after the other. */
 struct staging {
     struct file_row *files;
     size_t n, at;
     int fd;
+    char *name; /* that the one at hand is being put under */
     void (*done)(struct session *s, const struct err *e);
     bool lenient; /* a file that can't be put is left out */
+    bool again;   /* some of them were withdrawn: once more from the first */
 };
 
 enum { PINS_MAX = 3 };
@@ -167,6 +176,7 @@ struct session {
     size_t staged_n, staged_cap;
     struct staging staging;
     int files_fd;       /* the folder that the box began with; 0: none */
+    struct names drop;  /* in the box, that are being taken away; their links go then */
     struct laid branch; /* asked for */
 
     /* session_keep.c */
@@ -194,6 +204,7 @@ struct session {
 struct session *session_get(struct hub_chat *c, const char *room, const char *thread, struct err *e); /* NULL: e */
 must_check int session_move(struct hub_chat *c, const char *from, const char *to); /* a room's; -1: the store, logged */
 struct session *session_with(struct hub_chat *c, const char *event_id); /* that has this question; NULL: none */
+struct session *session_find(struct session_hub *h, const char *id);    /* in memory; NULL: not there */
 /* The session with that id is in memory and cannot leave it now; else it has left. */
 bool sessions_hold(struct session_hub *h, const char *id);
 void sessions_free(struct session_hub *h);
@@ -307,8 +318,20 @@ must_check int session_lay(struct session *s, int cell, bool alone, struct laid 
 void session_adopt(struct session *s, struct laid *l);
 void laid_clear(struct laid *l);
 void session_mark_staged(struct session *s, int64_t file, char *take_name);
+/* That file was withdrawn, and is not put any more; what the box has of it is added to names. */
+void session_unstage(struct session *s, const struct file_row *f, struct names *out);
+bool session_is_staged(const struct session *s, const char *name); /* something is called that in the box */
 /* The very file that a person sent, unchanged as far as size tells. */
 bool session_was_uploaded(const struct session *s, const char *name, int64_t bytes);
+
+/* session_withdraw.c */
+/* That message was deleted: what it brought leaves store and boxes. -1: the store, logged. */
+must_check int session_withdraw(struct hub_chat *c, const char *message);
+/* Out of the box, unless something else is called that there by now. */
+void session_drop_names(struct session *s, const struct names *gone);
+void session_drop_forget(struct session *s); /* the box is gone */
+void names_add(struct names *l, const char *name);
+void names_clear(struct names *l);
 
 /* session_edit.c: a new wording of a question that was answered */
 bool session_says_the_same(struct session *s, const char *about, const char *text); /* open or answered */

@@ -24,10 +24,16 @@ static void next_later(struct session *s)
 
 /* ---- names and versions ---- */
 
+/* Its message was deleted while it was on its way. */
+static bool is_withdrawn(const struct file_row *f)
+{
+    return f->gone && f->cell == 0;
+}
+
 static bool is_newest(const struct staging *g, size_t i)
 {
     for (size_t k = i + 1; k < g->n; k++)
-        if (strcmp(g->files[k].name, g->files[i].name) == 0)
+        if (strcmp(g->files[k].name, g->files[i].name) == 0 && !is_withdrawn(&g->files[k]))
             return false;
     return true;
 }
@@ -107,8 +113,63 @@ void session_stage_forget(struct session *s)
     s->staged_n = s->staged_cap = 0;
     if (s->staging.fd >= 0)
         (void)close(s->staging.fd);
+    free(s->staging.name);
     clear_files(&s->staging);
     s->staging = (struct staging){ .fd = -1 };
+}
+
+/* ---- withdrawn ---- */
+
+bool session_is_staged(const struct session *s, const char *name)
+{
+    for (size_t i = 0; i < s->staged_n; i++)
+        if (strcmp(s->staged[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* What an archive was taken apart into. */
+static void add_members(struct names *out, const struct json *profiles)
+{
+    for (const struct json *p = json_first(profiles); p; p = json_next(p))
+        for (const struct json *m = json_first(json_get(p, "members")); m; m = json_next(m))
+            if (json_text(m))
+                names_add(out, json_text(m));
+}
+
+static void unstage(struct staged *at, size_t *n, int64_t file, struct names *out)
+{
+    for (size_t i = 0; i < *n; i++) {
+        if (at[i].file != file)
+            continue;
+        names_add(out, at[i].name);
+        free(at[i].name);
+        at[i] = at[--*n];
+        return;
+    }
+}
+
+void session_unstage(struct session *s, const struct file_row *f, struct names *out)
+{
+    autojson struct json *profiles = NULL;
+    struct err ignored = { 0 };
+    struct staging *g = &s->staging;
+    unstage(s->staged, &s->staged_n, f->id, out);
+    unstage(s->branch.at, &s->branch.n, f->id, out);
+    if (f->profile && json_parse(&profiles, f->profile, strlen(f->profile), PROFILE_MAX, &ignored) == 0)
+        add_members(out, profiles);
+    for (size_t i = 0; i < g->n; i++)
+        if (g->files[i].id == f->id)
+            g->files[i].gone = g->again = true;
+}
+
+/* It came into the box while its message was deleted. */
+static void take_out_again(struct session *s, const char *name, const struct json *profiles)
+{
+    AUTO(names_clear) struct names gone = { 0 };
+    names_add(&gone, name);
+    add_members(&gone, profiles);
+    session_drop_names(s, &gone);
 }
 
 /* ---- looked into ---- */
@@ -138,6 +199,8 @@ static void on_intake(void *ud, const struct box_reply *r, const struct err *e)
     struct file_row *f = &s->staging.files[s->staging.at];
     if (!r)
         log_warn("file_not_profiled", KV_S("session", s->row.id), KV_I("file", f->id), KV_E(e));
+    else if (is_withdrawn(f))
+        take_out_again(s, f->name, json_get(r->reply, "profiles"));
     else
         keep_profile(s, f, r->reply);
     struct staged *there = find_staged(s, f->id);
@@ -177,10 +240,33 @@ static void put_failed(struct session *s, const struct err *e)
     next_later(s);
 }
 
+static bool is_wanted(const struct staging *g, const char *name)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        autofree char *box = has_place(g, i) ? box_name(g, i) : NULL;
+        if (box && strcmp(box, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Where it had another name before, and none has it now, nothing is left under that. */
+static void put_under(struct session *s, int64_t file, char *take_name)
+{
+    const struct staged *was = find_staged(s, file);
+    AUTO(names_clear) struct names old = { 0 };
+    if (was && strcmp(was->name, take_name) != 0 && !is_wanted(&s->staging, was->name))
+        names_add(&old, was->name);
+    session_mark_staged(s, file, take_name);
+    session_drop_names(s, &old);
+}
+
 static void on_put(void *ud, const struct box_reply *r, const struct err *e)
 {
     struct session *s = ud;
     struct staging *g = &s->staging;
+    const struct file_row *f = &g->files[g->at];
+    autofree char *name = take(g->name);
     (void)r;
     (void)close(g->fd);
     g->fd = -1;
@@ -188,8 +274,10 @@ static void on_put(void *ud, const struct box_reply *r, const struct err *e)
         put_failed(s, e);
         return;
     }
-    const struct file_row *f = &g->files[g->at];
-    session_mark_staged(s, f->id, box_name(g, g->at));
+    if (is_withdrawn(f))
+        take_out_again(s, name, NULL);
+    else
+        put_under(s, f->id, take(name));
     next_later(s);
 }
 
@@ -198,14 +286,15 @@ static void put(struct session *s)
     static const struct box_events events = { .done = on_put };
     struct staging *g = &s->staging;
     struct err e = { 0 };
-    autofree char *name = box_name(g, g->at);
+    g->name = box_name(g, g->at);
     g->fd = open(g->files[g->at].path, O_RDONLY | O_CLOEXEC);
     if (g->fd < 0) {
+        free(take(g->name));
         (void)err_set(&e, ERR_STORE, "cannot read %.180s", g->files[g->at].path);
         put_failed(s, &e);
         return;
     }
-    const struct box_request r = { .op = BOX_OP_PUT, .name = name, .fd = g->fd };
+    const struct box_request r = { .op = BOX_OP_PUT, .name = g->name, .fd = g->fd };
     if (s->hub->parts.sandbox_ops->ask(s->box, &r, &events, s, &e) < 0)
         on_put(s, NULL, &e);
 }
@@ -237,6 +326,10 @@ static bool is_done(const struct session *s, size_t i)
 static void stage_next(void *session)
 {
     struct session *s = session;
+    if (s->staging.again) {
+        s->staging.again = false;
+        s->staging.at = 0;
+    }
     while (s->staging.at < s->staging.n && is_done(s, s->staging.at))
         s->staging.at++;
     if (s->staging.at == s->staging.n)

@@ -15,6 +15,7 @@
 enum {
     MESSAGES_MAX = 16 << 20,
     NOTE_MAX = 64 << 10,
+    NAMES_TOLD = 2000, /* bytes, about: of files that are gone */
 };
 
 static void begin(struct session *s, struct request *r);
@@ -50,6 +51,7 @@ int session_open_box(struct session *s, struct err *e)
         return -1;
     if (s->box) {
         box_is_new(s);
+        session_drop_forget(s);
         session_adopt(s, &files);
         ops->refit(s->box, s->files_fd);
         if (s->fresh && !s->thaw_wanted && s->turn)
@@ -71,6 +73,7 @@ void session_close_box(struct session *s)
     s->hub->parts.sandbox_ops->close(s->box);
     s->box = NULL;
     session_keep_forget(s);
+    session_drop_forget(s);
     json_free(take(s->back_reply));
     struct laid none = { 0 };
     session_adopt(s, &none);
@@ -135,6 +138,7 @@ void turn_free(struct turn *t)
     json_free(t->profiles);
     json_free(t->made);
     free(t->note);
+    free(t->withdrawn);
     free(t->cancelled_by);
     free(t);
 }
@@ -197,6 +201,8 @@ static void keep_turn(struct session *s, const struct turn_result *r, const stru
     if (store_turn_end(s->hub->parts.store, &row, out, &out->id, &e) < 0) {
         log_error("turn_not_kept", KV_S("session", s->row.id), KV_I("turn", row.id), KV_E(&e));
         unkept_turn(s->hub, &row, out);
+    } else if (s->turn->withdrawn && store_withdrawn_told(s->hub->parts.store, s->row.id, s->turn->withdrawn, &e) < 0) {
+        log_warn("withdrawn_not_told", KV_S("session", s->row.id), KV_E(&e));
     }
     turn_row_clear(&row);
 }
@@ -374,13 +380,35 @@ static void on_done(void *ud, struct agent_outcome *o)
 
 /* ---- the beginning ---- */
 
-static char *turn_note(const struct session *s)
+/* `a.csv`, `b.csv`, or NULL: nothing was. */
+static char *withdrawn_names(struct session *s)
+{
+    AUTO(str_clear) struct str all = STR_INIT(NOTE_MAX);
+    struct err e = { 0 };
+    free(take(s->turn->withdrawn));
+    if (store_withdrawn(s->hub->parts.store, s->row.id, &s->turn->withdrawn, &e) < 0)
+        log_warn("withdrawn_unread", KV_S("session", s->row.id), KV_E(&e));
+    const char *end = s->turn->withdrawn;
+    for (const char *at = end; at && *at && all.len < NAMES_TOLD; at = *end ? end + 1 : end) {
+        end = at + strcspn(at, "\n");
+        autofree char *name = xstrndup(at, (size_t)(end - at));
+        if (!session_is_staged(s, name)) /* an older version has the name again */
+            str_printf(&all, "%s`%s`", all.len ? ", " : "", name);
+    }
+    if (end && *end)
+        str_puts(&all, " ...");
+    return all.len ? str_take(&all) : NULL;
+}
+
+static char *turn_note(struct session *s)
 {
     const struct prompts *p = s->hub->prompts;
+    autofree char *names = withdrawn_names(s);
+    autofree char *withdrawn = names ? prompts_note(p, NOTE_WITHDRAWN, names, NULL) : NULL;
     autofree char *fresh = s->fresh ? prompts_note(p, NOTE_RESTARTED, NULL, NULL) : NULL;
     autofree char *edited = s->turn->request->edited ? prompts_note(p, NOTE_EDITED, NULL, NULL) : NULL;
     autofree char *thawed = session_thawed_words(s, "en");
-    const char *const notes[] = { fresh, thawed, edited };
+    const char *const notes[] = { fresh, thawed, withdrawn, edited };
     AUTO(str_clear) struct str all = STR_INIT(NOTE_MAX);
     for (size_t i = 0; i < countof(notes); i++)
         if (notes[i])
