@@ -263,6 +263,19 @@ class Hints(KernelTest):
             with self.subTest(code):
                 self.assertEqual([n for n in self.error(code)["notes"] if not n.startswith(("Did you", "Columns", "Labels"))], [])
 
+    def test_missing_brackets_are_named_where_they_would_help(self):
+        for code, expected in [
+            ("x = [1, 2]\nprint(len(x)\n", "Line 2 lacks ')' at its end: print(len(x))"),
+            ("print(len([1, 2)", None),
+            ("print(sum([1, 2]\ny = 1", "Line 1 lacks '))' at its end"),
+            ("f = {'a': [1, (2,", "Line 1 lacks ')]}' at its end"),
+            ("x = (1 +", None),
+        ]:
+            with self.subTest(code):
+                notes = " ".join(self.error(code, "SyntaxError")["notes"])
+                self.assertIn(expected or "", notes)
+                self.assertEqual("lacks" in notes, expected is not None)
+
     def test_a_fence_in_a_cell_is_named(self):
         self.assertIn("leave out the fence", self.error("```python\nx = 1\n```", "SyntaxError")["traceback"])
 

@@ -9,7 +9,8 @@
 
 #define DAYS \
     "Mean total bill per day:\nday\nFri     17.151579\nSat     20.441379\nSun     21.410000\nThur    17.682742\nName: total_bill, dtype: float64\n"
-#define YEARS "year\n1990    -5.5\n1991     0.2\n1992    12.0\n"
+#define CLASSES "Pclass\n3    491\n1    216\n2    184\nName: count, dtype: int64\n"
+#define YEARS   "year\n1990    -5.5\n1991     0.2\n1992    12.0\n"
 
 static void lists_of_outputs_are_read_right(void **state)
 {
@@ -29,6 +30,12 @@ static void lists_of_outputs_are_read_right(void **state)
         { "The mean total bill is highest on **Friday**.", DAYS, "21.410000" },
         { "On Friday the mean bill is 17.68.", DAYS, "17.151579" },
         { "The mean of Sat is 21.41.", DAYS, "20.441379" },
+        { "The number of passengers who travelled first class is 491.", CLASSES, "216" },
+        { "In class 2 there were 491.", CLASSES, "184" },
+        { "In the first class there were 216.", CLASSES, NULL },
+        { "In class 3 there were 491, in class 1 216.", CLASSES, NULL },
+        { "The 3 largest are 10.5, 11.5 and 12.5.", "0 12.5\n1 11.5\n2 10.5\n3 9.25\n", NULL },
+        { "In 1990 it was 12.0.", YEARS, "-5.5" },
         { "In 1991 it was 5.5.", YEARS, NULL },
         { "The means are 17.15 on Fri and 17.68 on Thur.", DAYS, NULL },
         { "Sat and Sun have 20.44.", DAYS, NULL },

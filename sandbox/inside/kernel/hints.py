@@ -17,6 +17,7 @@ from .cell import Cell
 
 NAMES_MAX = 30
 LABELS_MAX = 1000
+CODE_MAX = 20_000
 FILES_MAX = 1000
 DEPTH_MAX = 3
 _OURS = (".", "figure-")  # hidden files, and the pictures that were delivered
@@ -188,9 +189,39 @@ def _module(error: ModuleNotFoundError, namespace: dict) -> Iterator[str]:
         yield packages.missing_module(error.name)
 
 
+_CLOSERS = {"(": ")", "[": "]", "{": "}"}
+
+
+def _open_brackets(line: str) -> str:
+    """What would close them, in order. Brackets in strings are counted too: whether it helps, a compiler says."""
+    waiting: list[str] = []
+    for c in line:
+        if c in _CLOSERS:
+            waiting.append(_CLOSERS[c])
+        elif waiting and c == waiting[-1]:
+            waiting.pop()
+    return "".join(reversed(waiting))
+
+
+def _closed(error: SyntaxError, cell: Cell) -> Iterator[str]:
+    """Brackets that are missing at the end of their line"""
+    lines = cell.code.splitlines()
+    if not isinstance(error.lineno, int) or not 0 < error.lineno <= len(lines) or len(cell.code) > CODE_MAX:
+        return
+    line = lines[error.lineno - 1]
+    mended = line.rstrip() + _open_brackets(line)
+    try:
+        compile("\n".join([*lines[: error.lineno - 1], mended, *lines[error.lineno :]]), cell.name, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    yield f"Line {error.lineno} lacks {_open_brackets(line)!r} at its end: {mended.strip()}"
+
+
 def _syntax(error: SyntaxError, cell: Cell) -> Iterator[str]:
     if error.filename == cell.name and error.text and error.text.lstrip()[:3] in ("```", "~~~"):
         yield "A cell holds Python only: leave out the fence."
+    elif error.filename == cell.name and "was never closed" in str(error.msg):
+        yield from _closed(error, cell)
 
 
 def _all(error: BaseException, value: str, text: str, cell: Cell, namespace: dict) -> Iterator[str]:

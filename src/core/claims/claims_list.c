@@ -129,13 +129,38 @@ static int direction(const char *text)
     return up == down || has_one_of(text, others, countof(others)) ? 0 : up ? 1 : -1;
 }
 
+/* "class 1", "first class" */
+static bool names_number(const char *sentence, const char *label)
+{
+    static const char *const ordinals[] = { "zeroth", "first",   "second", "third", "fourth", "fifth",
+                                            "sixth",  "seventh", "eighth", "ninth", "tenth" };
+    char *end = NULL;
+    const long wanted = strtol(label, &end, 10);
+    if (*end || wanted < 0)
+        return false;
+    if ((size_t)wanted < countof(ordinals) && strstr(sentence, ordinals[wanted]))
+        return true;
+    for (const char *at = sentence; *at;) {
+        struct number n = { 0 };
+        struct run run;
+        if (!isdigit((unsigned char)*at)) {
+            at++;
+            continue;
+        }
+        if (number_read(&n, &run, at) && n.whole && n.values[0] == (double)wanted)
+            return true;
+        at = n.end > at ? n.end : at + 1;
+    }
+    return false;
+}
+
 static bool names_label(const char *sentence, const struct row *r)
 {
     autofree char *label = xstrndup(r->label, (size_t)(r->label_end - r->label)), *folded = utf8_fold(label);
     const size_t n = strlen(folded);
-    if (n < LABEL_MIN || is_number_token(folded, folded + n))
-        return false;
-    for (const char *at = strstr(sentence, folded); at; at = strstr(at + 1, folded))
+    if (is_number_token(folded, folded + n))
+        return names_number(sentence, folded);
+    for (const char *at = n >= LABEL_MIN ? strstr(sentence, folded) : NULL; at; at = strstr(at + 1, folded))
         if ((at == sentence || !isalnum((unsigned char)at[-1])) && (n >= STEM_MIN || !isalnum((unsigned char)at[n])))
             return true; /* "Fri" in "Friday", too */
     return false;
@@ -216,6 +241,15 @@ static struct verdict judge_pair(const struct sentence *s, const struct rows *ro
     return (struct verdict){ .instead = labelled && valued ? labelled : NULL };
 }
 
+/* Its rows are only counted: 0, 1, 2. */
+static bool is_counted(const struct rows *rows)
+{
+    for (size_t i = 0; i < rows->n; i++)
+        if (strtod(rows->at[i].label, NULL) != (double)i || !isdigit((unsigned char)rows->at[i].label[0]))
+            return false;
+    return true;
+}
+
 /* One list that agrees is enough: there may be others of the same labels. */
 static char *contradiction(const struct sentence *s, const char *outputs)
 {
@@ -223,7 +257,7 @@ static char *contradiction(const struct sentence *s, const char *outputs)
     for (const char *at = outputs; *at;) {
         struct rows rows;
         at = read_rows(&rows, at);
-        if (rows.n < 2 || rows.n == ROWS_MAX || (rows.cut && s->sign))
+        if (rows.n < 2 || rows.n == ROWS_MAX || (rows.cut && s->sign) || is_counted(&rows))
             continue;
         const struct verdict v = s->sign ? judge_extreme(s, &rows) : judge_pair(s, &rows);
         if (v.agrees) {
