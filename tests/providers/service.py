@@ -88,9 +88,10 @@ class Case(unittest.TestCase):
             if pipe:
                 pipe.close()
 
-    def say(self, p: subprocess.Popen, event: str, text: str) -> str | None:
+    def say(self, p: subprocess.Popen, event: str, text: str, *files: Path) -> str | None:
         """A question; the answer's Markdown, None: the service ended."""
         assert p.stdin and p.stdout
-        p.stdin.write(json.dumps({"id": event, "room": "r", "sender": "@ann", "mentioned": True, "text": text}) + "\n")
+        sent = {"files": [{"path": str(f), "name": f.name} for f in files]} if files else {}
+        p.stdin.write(json.dumps({"id": event, "room": "r", "sender": "@ann", "mentioned": True, "text": text} | sent) + "\n")
         p.stdin.flush()
         return next((x["markdown"] for x in map(json.loads, p.stdout) if x.get("post") == "answer"), None)

@@ -112,10 +112,62 @@ class Adversity(Case):
         self.try_out("no reason and no mark at the end", 1, Reply(body=sse(delta(content="Hello."), delta("stop"), end="")), answer="Hello.")
         packed = gzip.compress(sse(delta(content="Hello."), delta("stop")))
         self.try_out("comments and blank events", 1, Reply(body=b": ping\n\n" * 50 + b"event: x\n\n" + sse(delta(content="Hello."), delta("stop"))), answer="Hello.")
-        self.try_out("a call written out", 2, Reply(text='{"name":"run_python","arguments":{"code":"print(42)"}}'), Reply(text="It is 42."), answer="It is 42.")
+        self.try_out("a call written out", 2, Reply(text='{"name":"run_python","arguments":{"code":"print(6*7)"}}'), Reply(text="It is 42."), answer="It is 42.")
         self.try_out("an answer that nobody asked to be packed", 1, Reply(body=packed, headers={"content-encoding": "gzip"}), answer="Hello.")
         got = self.try_out("an answer that is packed and does not say so", 3, Reply(body=packed))
         self.assertNotIn("\x1f", got)
+        self.close_up()
+
+    def ask_of_data(self, text: str, requests: int, *replies: Reply, files: tuple[Path, ...] = ()) -> str:
+        self.asked += 1
+        before = len(self.server.requests)
+        self.server.script = script_of(*replies)
+        got = self.say(self.service, str(self.asked), text, *files) or ""
+        self.assertEqual(len(self.server.requests) - before, requests, f"{text}: {got}")
+        return got
+
+    def test_models_that_make_things_up(self) -> None:
+        """What is not computed is asked about, and marked when it stays; what is put right is given as it is."""
+        a, b = self.folder / "fares.csv", self.folder / "costs.csv"
+        a.write_text("x,day\n20,Mon\n30,Tue\n45,Mon\n" + "".join(f"{n},Wed\n" for n in range(200, 260)))
+        b.write_text("y\n70\n80\n")
+        self.serve()
+        mean = Reply(calls=[code("import pandas as pd\ndf = pd.read_csv('fares.csv')\nprint(df.x.mean())")])
+        read = Reply(text="The mean is 220.08.", usage=(0, 0, 0))  # of 63 rows
+        typed = Reply(calls=[code("import pandas as pd\nt = pd.DataFrame({'x': [25, 26]})\nprint(t.x.mean())")])
+        got = self.ask_of_data("What is the mean of x?", 4, typed, said("The mean is 25.5."), mean, read, files=(a, b))
+        self.assertEqual(got, "The mean is 220.08.")
+        self.assertIn("has read a file", last_of(self.server.requests[-2]))
+        stated = Reply(calls=[code("print('The mean is 42.5')")])
+        got = self.ask_of_data("And the mean of x on Mon?", 3, stated, said("The mean is 42.5."), said("The mean is 42.5."))
+        self.assertIn("Not supported by any output: 42.5", got)
+        self.assertEqual(self.ask_of_data("And the mean of x in all?", 4, stated, said("The mean is 42.5."), mean, read), "The mean is 220.08.")
+        hidden = Reply(calls=[code("try:\n    print(df['nothing'].mean())\nexcept Exception:\n    pass")])
+        got = self.ask_of_data("The mean of the other column?", 3, hidden, said("The mean is 61.7."), said("As computed above, it is 61.7."))
+        self.assertIn("Not supported by any output: 61.7", got)
+        block = said("Output:\n```\n77.7\n```\nThe largest is 77.7.")
+        got = self.ask_of_data("What is the largest x on Tue?", 3, block)
+        self.assertIn("Not supported by any output: 77.7", got)
+        self.assertEqual(self.ask_of_data("What is the mean of x now?", 3, said("As computed above, the mean is 97.3."), mean, read), "The mean is 220.08.")
+        other = Reply(calls=[code("print(pd.read_csv('costs.csv').y.mean())")])
+        got = self.ask_of_data("What is the mean in fares.csv?", 4, other, said("The mean is 75."), mean, read)
+        self.assertEqual(got, "The mean is 220.08.")
+        self.assertIn("your programs read costs.csv", last_of(self.server.requests[-2]))
+        got = self.ask_of_data("Draw the mean of x by day", 3, mean, said("Here is the bar chart; the chart shows the means."))
+        self.assertIn("No chart was made", got)
+        got = self.ask_of_data("Save the means to a file", 3, mean, said("I saved them as means.xlsx."))
+        self.assertIn("There is no file `means.xlsx`", got)
+        got = self.ask_of_data("What is the mean of x, once more?", 3, mean, said("What is the mean of x, once more?"), read)
+        self.assertEqual(got, "The mean is 220.08.")
+        chinese = said("文件中这一列的平均值是二百二十，所有的行都计算在内，没有缺失的值。")
+        got = self.ask_of_data("What is the mean of x, in words?", 3, mean, chinese, read)
+        self.assertEqual(got, "The mean is 220.08.")
+        bad = "![c](data:image/png;base64,AAAA)[t](sandbox:/mnt/data/out/t.csv) <file:///mnt/data/fares.csv> <img src=x> @room <!here> \u202e@\u2060channel"
+        got = self.ask_of_data("hello", 1, said(bad))
+        for part in ("data:image", "sandbox:", "file:", "<img", "@room", "<!here", "\u202e", "@channel"):
+            self.assertNotIn(part, got)
+        got = self.ask_of_data("Why is the mean so high?", 1, said("Because of the days at the end."))
+        self.assertEqual(got, "Because of the days at the end.")
         self.close_up()
 
     def test_streams_written_in_odd_ways(self) -> None:
@@ -143,7 +195,7 @@ class Adversity(Case):
         }.items():
             self.try_out(what, 1, Reply(body=body), answer="Hello.")
         self.try_out("a stream that is called a page", 1, Reply(body=hello, headers={"content-type": "text/html"}), answer="Hello.")
-        self.try_out("words and a call in one", 2, Reply(text="Let me see.", calls=[code("print(42)")]), Reply(text="It is 42."), answer="It is 42.")
+        self.try_out("words and a call in one", 2, Reply(text="Let me see.", calls=[code("print(6*7)")]), Reply(text="It is 42."), answer="It is 42.")
         self.try_out("a refusal in its own member", 1, Reply(body=sse(delta(refusal="I cannot help with that."), delta("stop"))), answer="I cannot help with that.")
         self.try_out("a filter's end", 1, Reply(body=sse(delta("content_filter"))))
         self.try_out("thoughts only", 3, Reply(body=sse(delta(reasoning_content="Hm."), delta("stop"))), answer="That is all I know.", last=True)
@@ -158,9 +210,9 @@ class Adversity(Case):
             self.try_out(what, 3, call("run_python", args), answer=done, last=True)
         for what, args in {"a list that is no JSON for its depth": "[" * 3000 + "]" * 3000, "lines of code": '{"code":["print(1)"]}'}.items():
             self.try_out(what, 4, call("run_python", args), answer=done, last=True)  # read as a program, three times the same
-        self.try_out("text within text", 2, call("run_python", json.dumps(json.dumps({"code": "print(42)"}))), said("It is 42."), answer="It is 42.")
-        self.try_out("an object", 2, call("run_python", {"code": "print(42)"}), said("It is 42."), answer="It is 42.")
-        self.try_out("a name of another tool", 2, call("list_files", '{"code":"print(42)"}'), said("There are none."), answer="There are none.")
+        self.try_out("text within text", 2, call("run_python", json.dumps(json.dumps({"code": "print(6*7)"}))), said("It is 42."), answer="It is 42.")
+        self.try_out("an object", 2, call("run_python", {"code": "print(6*7)"}), said("It is 42."), answer="It is 42.")
+        self.try_out("a name of another tool", 2, call("list_files", '{"code":"print(6*7)"}'), said("There are none."), answer="There are none.")
         self.try_out("cells that there are not", 2, call("read_more", '{"cell":-1,"offset":9e18}'), said("There are none."), answer="There are none.")
         self.try_out("an hour that there is not", 2, call("current_time", '{"utc_offset_minutes":"later"}'), said("It is late."), answer="It is late.")
         self.close_up()

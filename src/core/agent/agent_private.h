@@ -157,9 +157,8 @@ void agent_doubt(struct agent *a, const char *text, struct agent_doubts *out);
 bool agent_read_nothing(const struct agent *a); /* programs worked, and not one read a file */
 const char *agent_read_another(const struct agent *a,
                                const char **read); /* the file that the question names; NULL: it was read */
-char *agent_other_columns(
-    const struct agent *a,
-    const char *answer); /* those that were used, and none that is asked for; caller frees; or NULL */
+/* The columns that were used, when the question names none of them; caller frees; else NULL. */
+char *agent_other_columns(const struct agent *a, const char *answer);
 /* agent_run.c */
 void agent_plan(struct agent *a, struct model_answer *answer); /* reads the calls; history gets only what is valid */
 void agent_run(struct agent *a);                               /* from the plan's next call on */

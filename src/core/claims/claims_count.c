@@ -8,20 +8,49 @@
 /* ---- the question ---- */
 
 static const char *const count_words[] = {
-    "how many ",       "wie viele ", "wieviele ", "combien de ", "combien d'", "cu\xc3\xa1ntos ",
-    "cu\xc3\xa1ntas ", "cuantos ",   "cuantas ",  "多少人",      "多少个",     "多少名",
-    "多少行",          "多少条",     "多少家",    "多少种",      "几个",       "几种"
+    "how many ",
+    "wie viele ",
+    "wieviele ",
+    "combien de ",
+    "combien d'",
+    "cu\xc3\xa1ntos ",
+    "cu\xc3\xa1ntas ",
+    "cuantos ",
+    "cuantas ",
+    "多少人",
+    "多少个",
+    "多少名",
+    "多少行",
+    "多少条",
+    "多少家",
+    "多少种",
+    "几个",
+    "几种",
+    "quanti ",
+    "quante ",
+    "quantos ",
+    "quantas ",
+    "いくつ",
+    "何人",
+    "何件",
+    "何行",
+    "何個",
+    "몇 명",
+    "몇 개",
+    "몇 행",
+    "몇 건",
 };
 
 /* Of these there may be parts, or the question is about a ratio or a difference. */
 static bool is_measured(const char *behind)
 {
     static const char *const units[] = {
-        "percent", "per cent", "percentage", "times", "hours",  "minutes", "seconds",     "days",     "weeks",
-        "months",  "years",    "points",     "kilo",  "km",     "miles",   "met",         "tons",     "tonnes",
-        "lit",     "gallon",   "dollars",    "euros", "pounds", "million", "billion",     "thousand", "degrees",
-        "grams",   "kg",       "square",     "inch",  "feet",   "cent",    "prozent",     "tage",     "stunden",
-        "minuten", "jahre",    "mal ",       "euro",  "jours",  "heures",  "ann\xc3\xa9",
+        "percent", "per cent", "percentage", "times", "hours",     "minutes",   "seconds",     "days",     "weeks",
+        "months",  "years",    "points",     "kilo",  "km",        "miles",     "met",         "tons",     "tonnes",
+        "lit",     "gallon",   "dollars",    "euros", "pounds",    "million",   "billion",     "thousand", "degrees",
+        "grams",   "kg",       "square",     "inch",  "feet",      "cent",      "prozent",     "tage",     "stunden",
+        "minuten", "jahre",    "mal ",       "euro",  "jours",     "heures",    "ann\xc3\xa9", "ore ",     "anni",
+        "giorni",  "anos",     "horas",      "dias",  "per cento", "por cento",
     };
     for (size_t i = 0; i < countof(units); i++)
         if (strncasecmp(behind, units[i], strlen(units[i])) == 0)
@@ -31,9 +60,26 @@ static bool is_measured(const char *behind)
 
 static bool is_about_parts(const char *question)
 {
-    static const char *const words[] = { "average", "mean",    "median",   " per ",        "by how many", "ratio",
-                                         "typical", "expect",  "estimate", "durchschnitt", "mittel",      " pro ",
-                                         "moyen",   "promedi", "medi",     "平均",         "每" };
+    static const char *const words[] = { "average",
+                                         "mean",
+                                         "median",
+                                         " per ",
+                                         "by how many",
+                                         "ratio",
+                                         "typical",
+                                         "expect",
+                                         "estimate",
+                                         "durchschnitt",
+                                         "mittel",
+                                         " pro ",
+                                         "moyen",
+                                         "promedi",
+                                         "medi",
+                                         "平均",
+                                         "每",
+                                         "m\xc3\xa9"
+                                         "dia",
+                                         "평균" };
     for (size_t i = 0; i < countof(words); i++)
         if (strcasestr(question, words[i]))
             return true;

@@ -77,11 +77,14 @@ static const struct quote {
     const char *open, *close;
 } quotes[] = { { "`", "`" }, { "\"", "\"" }, { "“", "”" }, { "„", "“" }, { "«", "»" }, { "「", "」" }, { "**", "**" } };
 
-static const char *const callers[] = { "column ",  "columns ", "category ", "categories ", "value ",     "group ",
-                                       "class ",   "called ",  "named ",    "spalte ",     "kategorie ", "colonne ",
-                                       "columna ", "列",       "类别",      "字段",        "名为",       "叫" };
-static const char *const copulas[] = { " is ",  " are ", " was ", " were ", " ist ", " sind ", " war ",
-                                       " est ", " es ",  " fue ", "是",     "为",    "：",     ": " };
+static const char *const callers[] = { "column ",    "columns ", "category ", "categories ", "value ",
+                                       "group ",     "class ",   "called ",   "named ",      "spalte ",
+                                       "kategorie ", "colonne ", "columna ",  "列",          "类别",
+                                       "字段",       "名为",     "叫",        "colonna ",    "coluna ",
+                                       "kolom ",     "kolumna ", "столбец ",  "カラム",      "열 " };
+static const char *const copulas[] = { " is ",  " are ", " was ",  " were ", " ist ", " sind ", " war ",
+                                       " est ", " es ",  " fue ",  "是",     "为",    "：",     ": ",
+                                       " è ",   " é ",   " jest ", " это ",  " — ",   "は" };
 
 static bool is_behind(const char *begin, const char *at, const char *const *words, size_t n)
 {
@@ -247,7 +250,8 @@ static bool is_chart_claim(const char *from, const char *to)
 {
     static const char *const things[] = { " chart",  " plot",    " graph",   " histogram", " heatmap",  "scatter plot",
                                           "boxplot", " diagram", "diagramm", "grafik",     "graphique", "gráfico",
-                                          "图",      "圖",       "график",   " figure" };
+                                          "图",      "圖",       "график",   " figure",    "grafiek",   "wykres",
+                                          "グラフ",  "그래프",   "차트",     "grafico" };
     static const char *const made[] = { "chart shows",    "plot shows",    "graph shows",    "histogram shows",
                                         "figure shows",   "chart below",   "plot below",     "graph below",
                                         "figure below",   "chart above",   "plot above",     "graph above",
@@ -260,13 +264,17 @@ static bool is_chart_claim(const char *from, const char *to)
                                         "is shown in",    "is displayed",  "illustrates",    "posted",
                                         "zeigt",          "siehe ",        "montre",         "ci-dessous",
                                         "muestra",        "显示",          "如图",           "见图",
+                                        "mostra",         "toont",         "laat zien",      "pokazuje",
+                                        "示して",         "作成しました",  "보여",           "보여줍니다",
                                         "所示",           "下图",          "上图",           "已绘制",
                                         "已生成",         "画好了",        "показыва" };
-    static const char *const denied[] = { " not ",     "n't",      "n’t",  "cannot",  "unable",  "no chart", "no plot",
-                                          "no figure", "no graph", " if ", " would ", " could ", " will ",   "can be ",
-                                          "let me",    "you can ", "?",    "to see ", "未",      "没",       "无法",
-                                          "不能",      "可以",     "如果", "？",      " kein",   " pas ",    "i'll",
-                                          "should",    "going to", "want", "wirst",   "soll",    "要" };
+    static const char *const denied[] = {
+        " not ",  "n't",     "n’t",      "cannot", "unable",  "no chart", "no plot",  "no figure", "no graph",
+        " if ",   " would ", " could ",  " will ", "can be ", "let me",   "you can ", "?",         "to see ",
+        "未",     "没",      "无法",     "不能",   "可以",    "如果",     "？",       " kein",     " pas ",
+        "i'll",   "should",  "going to", "want",   "wirst",   "soll",     "要",       " non ",     " não ",
+        " niet ", " geen ",  " nie ",    " не ",   "ません",  "ない",     "않",       " no ",      " kann"
+    };
     return says(from, to, things, countof(things)) && says(from, to, made, countof(made)) &&
            !says(from, to, denied, countof(denied));
 }
