@@ -473,6 +473,27 @@ static void another_than_the_highest_is_sent_back(void **state)
     scene_close(&s);
 }
 
+#define NOTED(text, note) "{\"stdout\":\"" text "\",\"notes\":[\"" note "\"]}\n"
+
+static void a_note_that_the_answer_passes_by_is_asked_about(void **state)
+{
+    struct scene s;
+    (void)state;
+    play_with_file(
+        &s, "in which year was it?",
+        CALL("a")
+            SAY("It was in 95.") "{\"calls\":[{\"args\":{\"code\":\"b\"}}],\"expect\":\"output: `i` is the number of a "
+                                 "row. If\"}\n" SAY("It was in 1982."),
+        NOTED("95", "check: `i` is the number of a row.") PRINTS("1982"));
+    assert_ended(&s, AGENT_ANSWERED, 2, 4);
+    assert_string_equal(s.seen.answer, "It was in 1982.");
+    scene_close(&s);
+    play_with_file(&s, "in which year was it?", CALL("a") SAY("It was in 1982."),
+                   NOTED("1982", "pip is not available"));
+    assert_ended(&s, AGENT_ANSWERED, 1, 2);
+    scene_close(&s);
+}
+
 static void the_measure_of_a_column_that_nobody_asked_for_is_sent_back(void **state)
 {
     struct scene s;
@@ -802,6 +823,7 @@ int main(void)
         cmocka_unit_test(a_mean_in_place_of_a_count_is_sent_back_and_marked_when_it_stays),
         cmocka_unit_test(an_answer_without_the_count_gets_what_the_program_printed),
         cmocka_unit_test(another_than_the_highest_is_sent_back),
+        cmocka_unit_test(a_note_that_the_answer_passes_by_is_asked_about),
         cmocka_unit_test(the_measure_of_a_column_that_nobody_asked_for_is_sent_back),
         cmocka_unit_test(a_program_that_nobody_fenced_is_run_unless_one_was_asked_for),
         cmocka_unit_test(what_is_only_promised_is_sent_back),

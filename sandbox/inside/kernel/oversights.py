@@ -1,7 +1,7 @@
 """What a cell that worked probably did not mean: one value under two labels, a filter for a value that is not there.
 
 Small models and hurried people make these, nothing fails, and a wrong answer stands in an output. A note names what
-was seen; it changes nothing. Only what the cell's own lines say is looked at, with the tables as they are afterwards.
+was seen; it changes nothing. One that begins with CHECK speaks of what can hardly be meant. Only what the cell's own lines say is looked at, with the tables as they are afterwards.
 """
 
 import ast
@@ -15,6 +15,7 @@ from .cell import Cell
 
 CODE_MAX = 10_000
 NOTES_MAX = 3
+CHECK = "check: "  # the service asks about these when an answer passes them by
 LABEL_MAX = 60
 ROWS_MAX = 1_000_000  # of a column that is looked through
 DIFFERENT_MAX = 1000
@@ -57,7 +58,7 @@ def _labels(body: list[ast.stmt]) -> Iterator[str]:
             continue
         label, value = _split(call) or ("", "")
         if value and seen.setdefault(value, label) != label:
-            yield f"{_short(seen[value])!r} and {_short(label)!r} print the same variable. If they are two things, compute each from its own rows."
+            yield f"{CHECK}{_short(seen[value])!r} and {_short(label)!r} print the same variable. If they are two things, compute each from its own rows."
 
 
 # Filters
@@ -136,7 +137,7 @@ def _filters(body: list[ast.stmt], namespace: dict) -> Iterator[str]:
         if not type(part) is type(whole) is pandas.DataFrame or not len(whole):
             continue
         if len(part) == len(whole) > 1:
-            yield f"`{names[0]}` has all {len(whole)} rows of `{names[1]}`: that filter takes nothing out. Is that what was meant?"
+            yield f"{CHECK}`{names[0]}` has all {len(whole)} rows of `{names[1]}`: that filter takes nothing out. Is that what was meant?"
         elif not len(part):
             yield f"`{names[0]}` has no rows: nothing in `{names[1]}` passes that filter."
 
@@ -166,7 +167,7 @@ def _positions(body: list[ast.stmt], namespace: dict) -> Iterator[str]:
             found = _column(label.func.value, namespace) if label else None
             if found and isinstance(found[1].index, pandas.RangeIndex):
                 code, table = ast.unparse(label), re.match(r"\w+", found[0])[0]
-                yield f"`{code}` is the number of a row, not a value: `{table}.loc[{code}]` shows that row."
+                yield f"{CHECK}`{code}` is the number of a row, not a value: `{table}.loc[{code}]` shows that row."
 
 
 def _in_code(cell: Cell, namespace: dict) -> Iterator[str]:
@@ -189,7 +190,7 @@ def _methods(cell: Cell) -> Iterator[str]:
     text = (cell.result or {}).get("text/plain", "")
     found = _METHOD.match(text) if isinstance(text, str) else None
     if found:
-        yield f"That is the method itself, not its result: call it, `.{found[1].rpartition('.')[2]}()`."
+        yield f"{CHECK}that is the method itself, not its result: call it, `.{found[1].rpartition('.')[2]}()`."
 
 
 def look(cell: Cell, namespace: dict) -> None:

@@ -128,6 +128,7 @@ static char *ask_for_support(const struct agent *a, const struct agent_doubts *d
                   { NOTE_NO_FILE, files, d->files.n > 0 },
                   { NOTE_NO_CHART, "", d->chart },
                   { NOTE_COUNT, part, d->miscounted },
+                  { NOTE_HEED, d->unheeded, d->unheeded != NULL },
                   { NOTE_MISREAD, d->misread, d->misread != NULL },
                   { NOTE_OTHER, d->other, d->other != NULL },
                   { NOTE_UNREAD, agent_load_call(a), d->unread },
@@ -142,16 +143,16 @@ static char *ask_for_support(const struct agent *a, const struct agent_doubts *d
         str_printf(&all, "%s%s", all.len ? "\n\n" : "", note);
     }
     log_info("answer_unsupported", KV_S("turn", a->in.seed), KV_S("facts", facts), KV_S("files", files),
-             KV_I("chart", d->chart), KV_I("miscounted", d->miscounted), KV_I("misread", d->misread != NULL),
-             KV_I("other", d->other != NULL), KV_I("unread", d->unread), KV_I("another", d->asked != NULL),
-             KV_I("echo", d->echo), KV_I("foreign", d->foreign));
+             KV_I("chart", d->chart), KV_I("miscounted", d->miscounted), KV_I("unheeded", d->unheeded != NULL),
+             KV_I("misread", d->misread != NULL), KV_I("other", d->other != NULL), KV_I("unread", d->unread),
+             KV_I("another", d->asked != NULL), KV_I("echo", d->echo), KV_I("foreign", d->foreign));
     return str_take(&all);
 }
 
 static bool has_doubts(const struct agent_doubts *d)
 {
-    return d->facts.n || d->derived.n || d->files.n || d->chart || d->miscounted || d->misread || d->other ||
-           d->unread || d->asked || d->echo || d->foreign;
+    return d->facts.n || d->derived.n || d->files.n || d->chart || d->miscounted || d->unheeded || d->misread ||
+           d->other || d->unread || d->asked || d->echo || d->foreign;
 }
 
 /* Nothing was run: said once, and with a pattern to follow when that did not help. What no output shows: asked about once. */

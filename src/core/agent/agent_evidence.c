@@ -216,9 +216,10 @@ void agent_doubts_clear(struct agent_doubts *d)
     claims_clear(&d->files);
     claims_clear(&d->derived);
     free(d->part);
+    free(d->unheeded);
     free(d->misread);
     free(d->other);
-    d->part = d->misread = d->other = NULL;
+    d->part = d->unheeded = d->misread = d->other = NULL;
 }
 
 /* What was drawn or written is the result then; numbers beside it may well be the profile's. */
@@ -278,6 +279,18 @@ static char *misread_in_outputs(const struct agent *a, const char *text)
     return outputs.overflow ? NULL : claims_misread(text, str_peek(&outputs));
 }
 
+/* What the newest program hardly meant (oversights.py), and the answer follows all the same. */
+static char *unheeded_note(const struct agent *a)
+{
+    enum { NOTE_MAX_BYTES = 400 };
+    static const char check[] = "check: ";
+    const struct cell *c = a->cell_n ? &a->cells[a->cell_n - 1].cell : NULL;
+    for (size_t i = 0; c && c->status == CELL_OK && i < c->note_n; i++)
+        if (strncmp(c->notes[i], check, strlen(check)) == 0 && strlen(c->notes[i]) < NOTE_MAX_BYTES)
+            return xstrdup(c->notes[i] + strlen(check));
+    return NULL;
+}
+
 void agent_doubt(struct agent *a, const char *text, struct agent_doubts *out)
 {
     AUTO(evidence_clear) struct evidence e = { 0 };
@@ -302,6 +315,7 @@ void agent_doubt(struct agent *a, const char *text, struct agent_doubts *out)
     out->echo = is_echo(request, text);
     out->foreign = request_is_foreign(a->in.prompts, request, text);
     out->chart = claims_chart(text) && !has_chart(a);
+    out->unheeded = unheeded_note(a);
     out->misread = misread_in_outputs(a, text);
     out->other = agent_other_columns(a, text);
     out->miscounted = claims_miscounted(request, text, &out->part);

@@ -148,6 +148,7 @@ struct agent_doubts {
     bool foreign;             /* it is in another language than the question */
     bool miscounted;          /* "how many" is answered without a whole number */
     char *part;               /* but with this one; NULL: with none */
+    char *unheeded;           /* a note below the newest output; NULL: none that must be heeded */
     char *misread;            /* the number that an output shows in the place of another; NULL: none */
     char *other;              /* the columns that were used, where the question names none of them; NULL: it does */
 };

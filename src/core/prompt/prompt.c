@@ -42,6 +42,7 @@ static const struct {
     [NOTE_NO_FILE] = { "repair.md", "no_file" },
     [NOTE_NO_CHART] = { "repair.md", "no_chart" },
     [NOTE_COUNT] = { "repair.md", "count" },
+    [NOTE_HEED] = { "repair.md", "heed" },
     [NOTE_MISREAD] = { "repair.md", "misread" },
     [NOTE_OTHER] = { "repair.md", "other" },
     [NOTE_PROMISED] = { "repair.md", "promised" },

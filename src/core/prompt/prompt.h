@@ -45,6 +45,7 @@ enum prompt_note {
     NOTE_NO_CHART,
     NOTE_COUNT,   /* a: " but 28.8", or ""; b: the question */
     NOTE_MISREAD, /* a: a number */
+    NOTE_HEED,    /* a: a note of the box */
     NOTE_OTHER,   /* a: names of columns */
     NOTE_PROMISED,
     NOTE_UNREAD,  /* a: the call that loads the newest table */
