@@ -207,7 +207,7 @@ class Kills(Encrypted):
                 asked += self.ask_in_turn(victim, ann, room, its[1:])
             else:
                 held = threading.Event()
-                rule = victim.proxy.on("POST .*/media/v3/upload$", lambda call, held=held: held.wait(150))
+                rule = victim.proxy.on("POST .*/media/v3/upload$", lambda call, held=held: held.wait(1800))
                 asked += self.ask_in_turn(victim, ann, room, its)
                 victim.bot.command("status")  # the last answer is kept before anything else is done
                 rule.off()
