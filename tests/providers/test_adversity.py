@@ -4,6 +4,7 @@ import gzip
 import json
 import threading
 import unittest
+from pathlib import Path
 from typing import Callable
 
 from fakes import KEY, Chat, Reply

@@ -112,9 +112,12 @@ static void filter_values(const struct answer *a, struct str *out, const struct 
     }
 }
 
-static void filter_range(struct str *out, const struct bi_filter *f)
+static void filter_range(const struct answer *a, struct str *out, const struct bi_filter *f)
 {
-    if (f->has_low && f->has_high && f->low == f->high)
+    if (f->outside)
+        str_printf(out, " %s %.12g%s%s %.12g", f->low_open ? ">" : "≥", f->low, text(a, "or"), f->high_open ? "<" : "≤",
+                   f->high);
+    else if (f->has_low && f->has_high && f->low == f->high)
         str_printf(out, " %s %.12g", f->negated ? "≠" : "=", f->low);
     else if (f->has_low && f->has_high)
         str_printf(out, "%s %s %.12g, %s %.12g", f->negated ? " not" : "", f->low_open ? ">" : "≥", f->low,
@@ -134,7 +137,7 @@ static void filter_part(const struct answer *a, struct str *out, const struct bi
     if (f->part == BI_WEEKDAY && f->low >= 0 && f->low < 7)
         str_printf(out, " %s %s", f->negated ? "≠" : "=", week[(int)f->low]);
     else
-        filter_range(out, f);
+        filter_range(a, out, f);
 }
 
 static void describe_filter(const struct answer *a, struct str *out, const struct bi_filter *f)
@@ -142,7 +145,7 @@ static void describe_filter(const struct answer *a, struct str *out, const struc
     add_name(out, f->column->name);
     switch (f->type) {
     case BI_FILTER_VALUES: filter_values(a, out, f); break;
-    case BI_FILTER_RANGE: filter_range(out, f); break;
+    case BI_FILTER_RANGE: filter_range(a, out, f); break;
     case BI_FILTER_PART: filter_part(a, out, f); break;
     case BI_FILTER_DATES: str_printf(out, " %s – %s", f->from[0] ? f->from : "…", f->to[0] ? f->to : "…"); break;
     case BI_FILTER_MISSING: str_printf(out, " %s", text(a, "is_missing")); break;

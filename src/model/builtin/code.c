@@ -139,6 +139,9 @@ static char *range_code(const struct bi_filter *f, const char *subject)
 {
     autofree char *low = bi_py_number(f->low), *high = bi_py_number(f->high);
     const char *no = f->negated ? "~" : "";
+    if (f->outside)
+        return xasprintf("%s((%s %s %s) | (%s %s %s))", no, subject, f->low_open ? ">" : ">=", low, subject,
+                         f->high_open ? "<" : "<=", high);
     if (f->has_low && f->has_high && f->low == f->high)
         return xasprintf("%s %s %s", subject, f->negated ? "!=" : "==", low);
     if (f->has_low && f->has_high && !f->low_open && !f->high_open)

@@ -25,10 +25,14 @@ static char *condition_name(const struct bi_filter *f)
     if (f->type == BI_FILTER_RANGE) {
         autofree char *low = bi_py_number(f->low), *high = bi_py_number(f->high);
         str_clear(&out);
-        if (f->has_low)
+        if (f->outside)
+            str_printf(&out, "%s %s %s ∨ %s %s", f->column->name, f->high_open ? "<" : "≤", high,
+                       f->low_open ? ">" : "≥", low);
+        else if (f->has_low)
             str_printf(&out, "%s %s ", low, f->low_open ? "<" : "≤");
-        str_puts(&out, f->column->name);
-        if (f->has_high)
+        if (!f->outside)
+            str_puts(&out, f->column->name);
+        if (f->has_high && !f->outside)
             str_printf(&out, " %s %s", f->high_open ? "<" : "≤", high);
     } else if (f->text) {
         str_puts(&out, f->text ? f->text : "");

@@ -45,6 +45,7 @@ struct bi_filter {
     size_t value_n;
     double low, high;
     bool has_low, has_high, low_open, high_open; /* open: without the bound itself */
+    bool outside;                                /* above low or below high, which is the smaller one */
     enum bi_sense part;                          /* BI_YEAR, BI_QUARTER, BI_MONTH, BI_WEEKDAY */
     char from[11], to[11];
     char *text;

@@ -236,6 +236,34 @@ static size_t turned(struct bi_planner *p, size_t from, size_t comparison)
     return comparison;
 }
 
+/* Right behind the limit before it, with "and" or "or" between them. */
+static bool follows_bound(const struct bi_planner *p, size_t from)
+{
+    const size_t back = from > 1 && bi_at(p, from - 1, BI_OR) ? 2 : 1;
+    return from >= back && p->bound_at == bi_skip_back(p, from - back);
+}
+
+/* "over 50 and under 100" is a range, "over 100 or under 50" what lies around one. The same side twice, and limits that leave nothing or all,
+ * are no question. */
+static void second_bound(struct bi_planner *p, size_t at, size_t comparison, double n)
+{
+    struct bi_filter *f = &p->plan->filters[p->bound_filter];
+    const char *first = p->r.tokens.at[p->it[at]->from].text; /* "or under" may be one phrase, "50 or under" */
+    const size_t joint = at ? at - 1 : 0;
+    const bool either = bi_at(p, joint, BI_OR) || strcmp(first, "or") == 0,
+               twice = comparisons[comparison].low ? f->has_low : f->has_high;
+    set_bound(f, comparison, n);
+    f->outside = either && !twice && f->low > f->high;
+    if (f->outside && bi_at(p, joint, BI_OR))
+        bi_use(p, joint);
+    if (f->outside)
+        return;
+    if (either || twice)
+        bi_trouble(p, "odd_limits", "", "");
+    else if (f->low > f->high)
+        bi_trouble(p, "empty_range", "", "");
+}
+
 static void compare_number(struct bi_planner *p, size_t from, size_t number, size_t to, size_t comparison)
 {
     double n = p->it[number]->number;
@@ -257,11 +285,8 @@ static void compare_number(struct bi_planner *p, size_t from, size_t number, siz
         if (f)
             set_bound(f, comparison, decade && comparisons[comparison].low == comparisons[comparison].open ? n + 9 : n);
         use_all(p, from, to);
-    } else if (from && p->bound_at == bi_skip_back(p, from - 1)) { /* "over 50 and under 100": of the same column */
-        struct bi_filter *f = &p->plan->filters[p->bound_filter];
-        set_bound(f, comparison, n);
-        if (f->has_low && f->has_high && f->low > f->high) /* "above 15 or below 3" is no range */
-            bi_trouble(p, "empty_range", "", "");
+    } else if (follows_bound(p, from)) { /* "over 50 and under 100": of the same column */
+        second_bound(p, from, comparison, n);
         use_all(p, from, to);
     } else {
         ask_of_which(p, from, end);
@@ -311,6 +336,22 @@ static bool is_joint(const struct bi_planner *p, size_t i)
     return bi_open_at(p, i, BI_TO) || bi_open_at(p, i, BI_AND);
 }
 
+/* "not between 10 and 20" */
+static bool is_denied(const struct bi_planner *p, size_t from)
+{
+    return from && (bi_open_at(p, from - 1, BI_NOT) || bi_open_at(p, from - 1, BI_EXCEPT));
+}
+
+/* Its bounds are outside of it then. */
+static void deny_range(struct bi_planner *p, size_t from, struct bi_filter *f)
+{
+    const double low = f->low;
+    f->low = f->high;
+    f->high = low;
+    f->low_open = f->high_open = f->outside = true;
+    bi_use(p, from - 1);
+}
+
 static void take_range(struct bi_planner *p, size_t from, size_t a, size_t b, size_t to)
 {
     double low = p->it[a]->number, high = p->it[b]->number;
@@ -325,6 +366,8 @@ static void take_range(struct bi_planner *p, size_t from, size_t a, size_t b, si
         *f = (struct bi_filter){
             .type = f->type, .column = c, .low = low, .high = high, .has_low = true, .has_high = true
         };
+        if (is_denied(p, from))
+            deny_range(p, from, f);
     } else if (years) {
         struct bi_filter *f = year_filter(p);
         double end = p->it[b]->suffix == BI_SUFFIX_DECADE ? high + 9 : high;
@@ -369,18 +412,32 @@ static void take_ranges(struct bi_planner *p)
 
 /* ---- single years, decades, dates ---- */
 
+/* "except 2008", and 2009 in "except 2008 and 2009". */
+static bool is_denied_year(struct bi_planner *p, size_t i, size_t denied)
+{
+    if (i && (bi_open_at(p, i - 1, BI_NOT) || bi_open_at(p, i - 1, BI_EXCEPT))) {
+        bi_use(p, i - 1);
+        return true;
+    }
+    const bool joined = i > 1 && (bi_at(p, i - 1, BI_AND) || bi_at(p, i - 1, BI_OR)), next = i > 0 && denied == i - 1;
+    if (joined && denied == i - 2)
+        bi_use(p, i - 1);
+    return next || (joined && denied == i - 2);
+}
+
 static void take_years(struct bi_planner *p)
 {
+    size_t denied = SIZE_MAX;
     for (size_t i = 0; i < p->n; i++) {
         if (!is_number(p, i) || !year_like(p, i) || !year_column(p))
             continue;
         double year = p->it[i]->number;
         bool decade = p->it[i]->suffix == BI_SUFFIX_DECADE;
-        bool negated = i && (bi_open_at(p, i - 1, BI_NOT) || bi_open_at(p, i - 1, BI_EXCEPT));
+        bool negated = is_denied_year(p, i, denied);
         struct bi_filter *f = negated ? NULL : year_filter(p);
         const struct bi_column *c = year_column(p);
         if (negated) {
-            bi_use(p, i - 1);
+            denied = i;
             f = bi_add_filter(p, c->type == BI_TYPE_DATE ? BI_FILTER_PART : BI_FILTER_RANGE, c);
             f->part = BI_YEAR;
             f->negated = true;

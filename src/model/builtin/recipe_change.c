@@ -4,9 +4,25 @@
 
 /* ---- from one time to the next ---- */
 
+/* "growth of revenue from 2022 to 2023": sums of years, not of the days that the file happens to have. */
+static bool is_of_years(const struct bi_plan *plan)
+{
+    bool sums = plan->measure_n > 0, years = false;
+    for (size_t i = 0; i < plan->measure_n; i++)
+        sums = sums && plan->measures[i].stat == BI_SUM;
+    for (size_t i = 0; i < plan->filter_n; i++) {
+        const struct bi_filter *f = &plan->filters[i];
+        const bool year = f->type == BI_FILTER_PART ? f->part == BI_YEAR : f->column->role == BI_ROLE_YEAR;
+        years = years || (year && f->has_low && f->has_high && f->low < f->high);
+    }
+    return sums && years && plan->time_period == BI_NONE;
+}
+
 void bi_recipe_growth(struct bi_planner *p, size_t i)
 {
     bi_recipe_trend(p, i);
+    if (is_of_years(p->plan))
+        p->plan->time_period = BI_YEAR;
     (void)bi_take(p, BI_GROWTH);
     (void)bi_take(p, BI_SHARE);
     p->plan->growth = true;
