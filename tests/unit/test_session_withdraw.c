@@ -123,7 +123,7 @@ static void of_two_versions_the_one_that_stays_has_the_name_again(void **state)
     world_open(
         &w, "",
         GOT("a.csv") "{\"op\":\"intake\",\"profiles\":[{\"path\":\"a.csv\",\"kind\":\"csv\",\"sha256\":\"2\"}]}\n");
-    world_start(&w, SAY("one") SAY("two") "{\"text\":\"three\",\"expect\":\"file 'a.csv'\"}\n");
+    world_start(&w, SAY("one") SAY("two") "{\"text\":\"three\",\"expect\":\"deleted a version of `a.csv`\"}\n");
     world_send(&w, &(struct chat_event){ .direct = true, .text = "go" }, "a.csv", "1\n");
     world_run(&w, 100);
     world_send(&w, &(struct chat_event){ .direct = true, .text = "again" }, "a.csv", "22\n");

@@ -53,6 +53,7 @@ static const struct {
     [NOTE_RESTARTED] = { "repair.md", "restarted" },
     [NOTE_EDITED] = { "repair.md", "edited" },
     [NOTE_WITHDRAWN] = { "repair.md", "withdrawn" },
+    [NOTE_WITHDRAWN_VERSION] = { "repair.md", "withdrawn_version" },
     [NOTE_SANDBOX] = { "repair.md", "sandbox" },
     [NOTE_FILES_BRIEF] = { "repair.md", "files_brief" },
     [NOTE_SQUEEZED] = { "repair.md", "squeezed" },

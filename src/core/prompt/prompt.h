@@ -54,7 +54,8 @@ enum prompt_note {
     NOTE_LANGUAGE,
     NOTE_RESTARTED,
     NOTE_EDITED,
-    NOTE_WITHDRAWN, /* a: names of files */
+    NOTE_WITHDRAWN,         /* a: names of files */
+    NOTE_WITHDRAWN_VERSION, /* the same */
     NOTE_SANDBOX,
     NOTE_FILES_BRIEF,
     NOTE_SQUEEZED,

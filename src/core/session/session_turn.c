@@ -380,35 +380,41 @@ static void on_done(void *ud, struct agent_outcome *o)
 
 /* ---- the beginning ---- */
 
-/* `a.csv`, `b.csv`, or NULL: nothing was. */
-static char *withdrawn_names(struct session *s)
+/* `a.csv`, `b.csv`: of what was deleted, that of which a version is still there, or the rest; NULL: none. */
+static char *withdrawn_names(const struct session *s, bool there)
 {
     AUTO(str_clear) struct str all = STR_INIT(NOTE_MAX);
-    struct err e = { 0 };
-    free(take(s->turn->withdrawn));
-    if (store_withdrawn(s->hub->parts.store, s->row.id, &s->turn->withdrawn, &e) < 0)
-        log_warn("withdrawn_unread", KV_S("session", s->row.id), KV_E(&e));
     const char *end = s->turn->withdrawn;
     for (const char *at = end; at && *at && all.len < NAMES_TOLD; at = *end ? end + 1 : end) {
         end = at + strcspn(at, "\n");
         autofree char *name = xstrndup(at, (size_t)(end - at));
-        if (!session_is_staged(s, name)) /* an older version has the name again */
+        if (session_is_staged(s, name) == there)
             str_printf(&all, "%s`%s`", all.len ? ", " : "", name);
     }
-    if (end && *end)
+    if (all.len && *end)
         str_puts(&all, " ...");
     return all.len ? str_take(&all) : NULL;
+}
+
+static void load_withdrawn(struct session *s)
+{
+    struct err e = { 0 };
+    free(take(s->turn->withdrawn));
+    if (store_withdrawn(s->hub->parts.store, s->row.id, &s->turn->withdrawn, &e) < 0)
+        log_warn("withdrawn_unread", KV_S("session", s->row.id), KV_E(&e));
 }
 
 static char *turn_note(struct session *s)
 {
     const struct prompts *p = s->hub->prompts;
-    autofree char *names = withdrawn_names(s);
-    autofree char *withdrawn = names ? prompts_note(p, NOTE_WITHDRAWN, names, NULL) : NULL;
+    load_withdrawn(s);
+    autofree char *gone = withdrawn_names(s, false), *replaced = withdrawn_names(s, true);
+    autofree char *withdrawn = gone ? prompts_note(p, NOTE_WITHDRAWN, gone, NULL) : NULL;
+    autofree char *other = replaced ? prompts_note(p, NOTE_WITHDRAWN_VERSION, replaced, NULL) : NULL;
     autofree char *fresh = s->fresh ? prompts_note(p, NOTE_RESTARTED, NULL, NULL) : NULL;
     autofree char *edited = s->turn->request->edited ? prompts_note(p, NOTE_EDITED, NULL, NULL) : NULL;
     autofree char *thawed = session_thawed_words(s, "en");
-    const char *const notes[] = { fresh, thawed, withdrawn, edited };
+    const char *const notes[] = { fresh, thawed, withdrawn, other, edited };
     AUTO(str_clear) struct str all = STR_INIT(NOTE_MAX);
     for (size_t i = 0; i < countof(notes); i++)
         if (notes[i])
