@@ -8,7 +8,10 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include "box_limit.h"
@@ -29,6 +32,44 @@ static void memory_is_read_by_name(void **state)
     int64_t total = box_limit_meminfo_bytes(real, "MemTotal");
     assert_true(total > 0);
     assert_in_range(box_limit_meminfo_bytes(real, "MemAvailable"), 1, total);
+}
+
+static void what_fails_again_and_again_is_told_once_a_minute(void **state)
+{
+    (void)state;
+    struct box_failures f = { 0 };
+    assert_int_equal(box_failures_add(&f, 1000), 1);
+    for (int64_t now_ms = 1250; now_ms < 61000; now_ms += 250)
+        assert_int_equal(box_failures_add(&f, now_ms), 0);
+    assert_int_equal(box_failures_add(&f, 61000), 240);
+    assert_int_equal(box_failures_add(&f, 61250), 0);
+    assert_int_equal(box_failures_add(&f, 900000), 2);
+}
+
+static void no_helper_is_told_once(void **state)
+{
+    (void)state;
+    struct rlimit before;
+    char text[4096] = "";
+    FILE *log = tmpfile();
+    int err = dup(STDERR_FILENO);
+    assert_true(log && err >= 0 && getrlimit(RLIMIT_NOFILE, &before) == 0);
+    assert_true(dup2(fileno(log), STDERR_FILENO) >= 0);
+    const struct rlimit none = { .rlim_cur = 0, .rlim_max = before.rlim_max };
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    struct box_watch *w = NULL;
+    int64_t seen = 0;
+    for (int i = 0; i < 20; i++)
+        seen += box_watch_look(&w, getpid(), 0, 0);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_true(dup2(err, STDERR_FILENO) >= 0);
+    (void)close(err);
+    rewind(log);
+    size_t n = fread(text, 1, sizeof text - 1, log);
+    (void)fclose(log);
+    assert_true(!w && seen == 0 && n > 0);
+    assert_non_null(strstr(text, "event=box_watch"));
+    assert_ptr_equal(strchr(text, '\n'), text + n - 1); /* one line */
 }
 
 static void ids_are_there_or_not(void **state)
@@ -142,6 +183,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_read_by_name),
+        cmocka_unit_test(what_fails_again_and_again_is_told_once_a_minute),
+        cmocka_unit_test(no_helper_is_told_once),
         cmocka_unit_test(ids_are_there_or_not),
         cmocka_unit_test(a_process_is_known_by_its_numbers),
         cmocka_unit_test(an_end_is_seen_before_it_is_reaped),

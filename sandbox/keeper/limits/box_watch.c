@@ -23,6 +23,7 @@ enum {
     SEEN_FULL = SEEN_MAX / 4 * 3,
     ROLLUP_MAX = 4096,
     BLOCK = 512, /* of st_blocks */
+    TELL_AGAIN_MS = 60000,
 };
 
 struct box_watch {
@@ -235,11 +236,32 @@ static _Noreturn void helper(int fd)
 
 /* ---- in the keeper ---- */
 
+int64_t box_failures_add(struct box_failures *f, int64_t now_ms)
+{
+    f->n++;
+    if (f->told_ms > 0 && now_ms < f->told_ms + TELL_AGAIN_MS)
+        return 0;
+    const int64_t n = f->n;
+    *f = (struct box_failures){ .told_ms = now_ms };
+    return n;
+}
+
+/* There is no helper, for this reason; the next look tries again. */
+static void not_started(int error)
+{
+    static struct box_failures failures;
+    const int64_t times = box_failures_add(&failures, time_mono_ms());
+    if (times > 0)
+        log_warn("box_watch", KV_I("errno", error), KV_I("times", times));
+}
+
 static struct box_watch *start(void)
 {
     int pair[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+        not_started(errno);
         return NULL;
+    }
     pid_t pid = fork();
     if (pid == 0)
         helper(pair[1]);
@@ -248,7 +270,7 @@ static struct box_watch *start(void)
     *w = (struct box_watch){ .pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1, .fd = pair[0] };
     if (w->pidfd >= 0)
         return w;
-    log_warn("box_watch", KV_I("errno", errno));
+    not_started(errno);
     box_watch_free(&w); /* its end of the line is gone: a helper without a name ends, too */
     if (pid > 0)
         (void)waitpid(pid, NULL, 0);

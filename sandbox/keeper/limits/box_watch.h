@@ -20,4 +20,12 @@ int64_t box_watch_inherited(int pidfd);
 int64_t box_watch_look(struct box_watch **w, pid_t init, int64_t inherited, int patience_ms);
 /* Ends the helper. */
 void box_watch_free(struct box_watch **w);
+
+/* What fails at every tick while a cell runs is said once, and then once a minute. */
+struct box_failures {
+    int64_t told_ms; /* 0: never */
+    int64_t n;       /* since then */
+};
+/* One more, at now_ms (time_mono_ms). -> how many to tell of, or 0: not yet. */
+int64_t box_failures_add(struct box_failures *f, int64_t now_ms);
 #endif
