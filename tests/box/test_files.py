@@ -182,6 +182,10 @@ class Files(Attacked):
         a = self.box.cell("for i in range(1200): open(f'{i}.txt', 'w').close()", timeout_ms=60000)
         self.assertEqual((len(a.files), a.kept_out), (1000, {"200 more files": "one cell may hand over 1,000"}))
 
+    def test_more_refusals_than_are_named_are_counted_as_such(self):
+        a = self.cell("for i in range(25): open(f'a\\n{i}', 'w').close()")
+        self.assertEqual((len(a.kept_out), a.kept_out.get("5 more files")), (21, "they cannot be kept either"), a.kept_out)
+
     def test_a_folder_that_cannot_be_read_is_not_taken_for_empty(self):
         self.cell("import os; os.mkdir('mine'); open('mine/a', 'w').write('a')")
         a = self.cell("os.chmod('mine', 0)")

@@ -204,21 +204,26 @@ static void tell_change(void *ud, const struct box_entry *x)
     }
 }
 
+static void send_more(struct box_session *s, size_t n, const char *why)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "%zu more files", n);
+    send_words(s, BOX_KEPT_OUT, path, why);
+}
+
 static void tell_changes(struct box_session *s, const struct box_listing *now)
 {
     struct telling t = { .s = s };
-    char path[64];
     if (*s->missing)
         send_words(s, BOX_KEPT_OUT, s->missing, "it is kept, but there was no room for it in the box");
     *s->missing = '\0';
     box_compare(&s->files, now, tell_change, &t);
-    size_t more = t.left_out + (t.refused > REFUSALS_MAX ? t.refused - REFUSALS_MAX : 0);
-    if (more > 0) {
-        (void)snprintf(path, sizeof path, "%zu more files", more);
-        send_words(s, BOX_KEPT_OUT, path, "one cell may hand over 1,000");
-    } else if (now->cut) {
+    if (t.left_out > 0)
+        send_more(s, t.left_out, "one cell may hand over 1,000");
+    if (t.refused > REFUSALS_MAX)
+        send_more(s, t.refused - REFUSALS_MAX, "they cannot be kept either");
+    if (now->cut && t.left_out == 0)
         send_words(s, BOX_KEPT_OUT, "some files", "there are too many entries, or a folder that cannot be read");
-    }
 }
 
 int box_files_fd(const struct box_session *s)
