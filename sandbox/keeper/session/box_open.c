@@ -99,8 +99,7 @@ static void on_init(void *ud, uint32_t events)
     (void)events;
     enum box_recv got = box_recv(s->init.channel.fd, &msg, true);
     if (got == BOX_RECV_FRAME && msg.head.type == BOX_BUILT && msg.fd_n == 1 && s->state == BOX_ST_BUILD) {
-        s->data_fd = msg.fds[0];
-        msg.fds[0] = -1;
+        s->data_fd = box_fd_take(&msg.fds[0]);
         s->init_pid = msg.pid;
     } else if (got == BOX_RECV_FRAME && msg.head.type == BOX_SWEPT && s->state == BOX_ST_BUILD && s->data_fd >= 0) {
         box_head_fork(s);

@@ -339,20 +339,35 @@ static void move_on(struct box_session *s, uint32_t number)
     };
 }
 
+/* Its files are told, and after an interrupt what it started goes; what earlier cells started stays. */
+static void leave_in_order(struct box_session *s)
+{
+    const struct box_request *r = &s->request;
+    bool interrupted = r->cause != BOX_CAUSE_NONE, looks = r->type == BOX_CELL || r->unpacks;
+    if (!interrupted && !(looks && box_answer_files_changed(s)))
+        return;
+    bool still = box_group_freeze(&s->group, true); /* else it is still no danger: openat2 */
+    if (looks)
+        box_answer_files(s, r->type == BOX_CELL);
+    if (interrupted)
+        box_copies_hunt(s, r->started_us, still);
+    (void)box_group_freeze(&s->group, false);
+}
+
+/* By the kernel's count, else by the watchdog's; -1: nobody counted. */
+static int64_t peak_of(const struct box_request *r, const struct box_usage *used)
+{
+    if (used->peak_bytes >= 0)
+        return used->peak_bytes;
+    return r->watched_bytes > 0 ? r->watched_bytes : -1;
+}
+
 void box_request_claimed(struct box_session *s)
 {
     struct box_request *r = &s->request;
     s->vain = 0;
     box_request_drain(s);
-    bool interrupted = r->cause != BOX_CAUSE_NONE, looks = r->type == BOX_CELL || r->unpacks;
-    if (interrupted || (looks && box_answer_files_changed(s))) {
-        bool still = box_group_freeze(&s->group, true); /* else it is still no danger: openat2 */
-        if (looks)
-            box_answer_files(s, r->type == BOX_CELL);
-        if (interrupted) /* what it started goes, what earlier cells started stays */
-            box_copies_hunt(s, r->started_us, still);
-        (void)box_group_freeze(&s->group, false);
-    }
+    leave_in_order(s);
     struct box_usage used = box_group_usage(&s->group);
     if (!s->check)
         box_send_text(&s->keeper->daemon, BOX_CLAIM, s->id, r->id, &s->head.claim.body);
@@ -364,9 +379,7 @@ void box_request_claimed(struct box_session *s)
         .state = "kept",
         .why =
             used.oom_kills > r->before.oom_kills ? "the memory limit ended a process that the code had started" : NULL,
-        .peak_bytes = used.peak_bytes >= 0   ? used.peak_bytes
-                      : r->watched_bytes > 0 ? r->watched_bytes
-                                             : -1,
+        .peak_bytes = peak_of(r, &used),
         .took_us = box_now_us() - r->started_us,
         .start_us = r->started_us - r->received_us,
     };
@@ -407,9 +420,7 @@ void box_request_died(struct box_session *s)
         .request = r->id,
         .verdict = verdict,
         .signal = signo,
-        .peak_bytes = used.peak_bytes >= 0   ? used.peak_bytes
-                      : r->watched_bytes > 0 ? r->watched_bytes
-                                             : -1,
+        .peak_bytes = peak_of(r, &used),
         .took_us = box_now_us() - r->started_us,
         .start_us = r->started_us - r->received_us,
     };
@@ -502,6 +513,8 @@ static void put_begin(struct box_session *s)
     if (pid > 0)
         s->request.worker_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (s->request.worker_pidfd < 0) {
+        if (pid > 0 && kill(pid, SIGKILL) == 0) /* there is no descriptor to watch it by */
+            (void)waitpid(pid, NULL, 0);
         box_session_enter(s, BOX_ST_IDLE, INT64_MAX);
         box_request_fail(s, "failed", "no process could be started to copy the file");
         return;

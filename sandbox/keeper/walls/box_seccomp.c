@@ -233,17 +233,29 @@ static int add_unknown(scmp_filter_ctx ctx, struct err *e)
     return 0;
 }
 
-static int build(scmp_filter_ctx ctx, struct err *e)
+static int add_lines(scmp_filter_ctx ctx, uint32_t action, const char *const *lines, size_t n, struct err *e)
+{
+    for (size_t i = 0; i < n; i++)
+        if (add_words(ctx, action, lines[i], e) < 0)
+            return -1;
+    return 0;
+}
+
+/* What a head's filter and the keeper's own have in common. */
+static int add_common(scmp_filter_ctx ctx, struct err *e)
 {
     if (seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) < 0 ||
         seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2) < 0)
         return err_set(e, ERR_SANDBOX, "seccomp: libseccomp is too old");
-    for (size_t i = 0; i < countof(allowed); i++)
-        if (add_words(ctx, SCMP_ACT_ALLOW, allowed[i], e) < 0)
-            return -1;
-    for (size_t i = 0; i < countof(deadly); i++)
-        if (add_words(ctx, SCMP_ACT_KILL_PROCESS, deadly[i], e) < 0)
-            return -1;
+    if (add_lines(ctx, SCMP_ACT_ALLOW, allowed, countof(allowed), e) < 0)
+        return -1;
+    return add_lines(ctx, SCMP_ACT_KILL_PROCESS, deadly, countof(deadly), e);
+}
+
+static int build(scmp_filter_ctx ctx, struct err *e)
+{
+    if (add_common(ctx, e) < 0)
+        return -1;
     for (size_t i = 0; i < countof(filtered); i++)
         if (add_filtered(ctx, &filtered[i], e) < 0)
             return -1;
@@ -323,10 +335,10 @@ int box_seccomp_compile(struct str *out, struct err *e)
 /* ---- the keeper's own ---- */
 
 /* With any arguments, where a head's are looked at; sockets, ioctl, mmap, memfd_create and seccomp are filtered alike. */
-static const char keeper_freely[] = " clone prctl prlimit64 fcntl renameat2 sched_setaffinity setpriority ";
+#define KEEPER_FREELY "clone prctl prlimit64 fcntl renameat2 sched_setaffinity setpriority"
 
 static const char *const keeper_also[] = {
-    "clone prctl prlimit64 fcntl renameat2 sched_setaffinity setpriority",
+    KEEPER_FREELY,
     /* namespaces and mounts */
     "unshare setns mount umount2 pivot_root chroot sethostname",
     /* who one is: in the children that become a box, and for files that are put */
@@ -340,23 +352,13 @@ static bool is_freely(const char *name)
 {
     char word[40];
     (void)snprintf(word, sizeof word, " %s ", name);
-    return strstr(keeper_freely, word) != NULL;
+    return strstr(" " KEEPER_FREELY " ", word) != NULL;
 }
 
 static int build_keeper(scmp_filter_ctx ctx, struct err *e)
 {
-    if (seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) < 0 ||
-        seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2) < 0)
-        return err_set(e, ERR_SANDBOX, "seccomp: libseccomp is too old");
-    for (size_t i = 0; i < countof(allowed); i++)
-        if (add_words(ctx, SCMP_ACT_ALLOW, allowed[i], e) < 0)
-            return -1;
-    for (size_t i = 0; i < countof(keeper_also); i++)
-        if (add_words(ctx, SCMP_ACT_ALLOW, keeper_also[i], e) < 0)
-            return -1;
-    for (size_t i = 0; i < countof(deadly); i++)
-        if (add_words(ctx, SCMP_ACT_KILL_PROCESS, deadly[i], e) < 0)
-            return -1;
+    if (add_common(ctx, e) < 0 || add_lines(ctx, SCMP_ACT_ALLOW, keeper_also, countof(keeper_also), e) < 0)
+        return -1;
     for (size_t i = 0; i < countof(filtered); i++)
         if (!is_freely(filtered[i].name) && add_filtered(ctx, &filtered[i], e) < 0)
             return -1;
