@@ -203,6 +203,7 @@ struct conf {
     size_t tool_n;
     struct conf_database *databases;
     size_t database_n;
+    bool one_session; /* of no file: the command has one, and nobody comes after it */
 };
 
 /* All defaults, no file; models[0] is "builtin", which no file and no --set can change. */

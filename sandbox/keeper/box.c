@@ -56,9 +56,10 @@ enum { EXIT_USAGE = 2, CHANNEL = 3 };
 
 static int usage(void)
 {
-    (void)fputs("usage: sandbook-box --image ROOT --support DIR --uid-base N --min-tier T0|T1|T2 [--log-level L]\n"
-                "Started by sandbook, with its channel as descriptor 3.\n",
-                stderr);
+    (void)fputs(
+        "usage: sandbook-box --image ROOT --support DIR --uid-base N --min-tier T0|T1|T2 [--once] [--log-level L]\n"
+        "Started by sandbook, with its channel as descriptor 3.\n",
+        stderr);
     return EXIT_USAGE;
 }
 
@@ -97,6 +98,7 @@ static int take_option(struct box_keeper *k, int option)
     case 'u': return take_uid_base(k, optarg);
     case 't': return take_tier(k, optarg);
     case 'l': return take_level(optarg);
+    case 'o': k->once = true; return 0;
     default: return -1;
     }
 }
@@ -104,9 +106,13 @@ static int take_option(struct box_keeper *k, int option)
 static int options(struct box_keeper *k, int argc, char **argv)
 {
     static const struct option known[] = {
-        { "image", required_argument, NULL, 'i' },     { "support", required_argument, NULL, 's' },
-        { "uid-base", required_argument, NULL, 'u' },  { "min-tier", required_argument, NULL, 't' },
-        { "log-level", required_argument, NULL, 'l' }, { NULL, 0, NULL, 0 },
+        { "image", required_argument, NULL, 'i' },
+        { "support", required_argument, NULL, 's' },
+        { "uid-base", required_argument, NULL, 'u' },
+        { "min-tier", required_argument, NULL, 't' },
+        { "log-level", required_argument, NULL, 'l' },
+        { "once", no_argument, NULL, 'o' },
+        { NULL, 0, NULL, 0 },
     };
     k->min_tier = BOX_T1;
     for (int c = 0; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) /* NOLINT(concurrency-mt-unsafe) */

@@ -350,7 +350,9 @@ static int start_base(struct box_keeper *k, struct err *e)
         return err_set(e, ERR_CONFIG, "the kernel has no openat2 (5.6 or newer is needed)");
     if (box_seccomp_fd(&k->bpf_fd, e) < 0)
         return -1;
-    const struct box_base_how how = { .image = k->image, .support = k->support, .uid_base = k->uid_base };
+    const struct box_base_how how = {
+        .image = k->image, .support = k->support, .uid_base = k->uid_base, .once = k->once
+    };
     return box_base_start(&k->base, &how, e) < 0 ? -1 : box_keeper_confine(e);
 }
 

@@ -45,6 +45,7 @@ struct box_keeper {
     const char *image, *support;
     uint32_t uid_base;
     enum box_tier min_tier;
+    bool once; /* for one session: see box_base_how */
 
     struct box_loop *loop;
     struct box_link daemon;

@@ -33,6 +33,7 @@ enum {
     BACKOFF_MIN_MS = 250,
     BACKOFF_MAX_MS = 30000,
     WISH_MAX = 4 << 10,
+    KEEPER_WORDS = 13, /* of its command line, and the end */
     READY_MAX = 256 << 10,
     NOTE_JSON_MAX = 64 << 10,
 };
@@ -344,17 +345,28 @@ static int spawn_files(posix_spawn_file_actions_t *f, int sock)
     return rc ? rc : posix_spawn_file_actions_addclosefrom_np(f, KEEPER_FD + 1);
 }
 
-static int spawn(const struct sandbox *s, int sock, pid_t *pid)
+/* The caller frees each; words is zeroed and has room for KEEPER_WORDS. */
+static void keeper_words(const struct sandbox *s, char **words)
 {
     char base[24];
     (void)snprintf(base, sizeof base, "%" PRId64, s->uid_base);
-    const char *const argv[] = { s->paths.keeper,  "--image", s->paths.image, "--support", s->paths.support,
-                                 "--uid-base",     base,      "--min-tier",   s->min_tier, "--log-level",
-                                 log_level_word(), NULL };
+    const char *const options[][2] = {
+        { "--image", s->paths.image }, { "--support", s->paths.support },   { "--uid-base", base },
+        { "--min-tier", s->min_tier }, { "--log-level", log_level_word() },
+    };
+    *words++ = xstrdup(s->paths.keeper);
+    for (size_t i = 0; i < countof(options); i++)
+        for (size_t k = 0; k < 2; k++)
+            *words++ = xstrdup(options[i][k]);
+    if (s->one_session)
+        *words = xstrdup("--once");
+}
+
+static int spawn(const struct sandbox *s, int sock, pid_t *pid)
+{
     char *const env[] = { NULL };
-    char *words[countof(argv)] = { NULL };
-    for (size_t i = 0; i + 1 < countof(argv); i++)
-        words[i] = xstrdup(argv[i]);
+    char *words[KEEPER_WORDS] = { NULL };
+    keeper_words(s, words);
     posix_spawnattr_t attr;
     posix_spawn_file_actions_t files;
     int rc = spawn_attr(&attr);
@@ -465,6 +477,7 @@ static int native_start(struct sandbox **out, struct loop *l, const struct conf 
         .audit = xstrdup(c->audit),
         .copies = c->copies,
         .uid_base = c->uid_base,
+        .one_session = c->one_session,
         .cell_timeout_ms = c->cell_timeout_ms,
         .cell_timeout_max_ms = c->cell_timeout_max_ms,
         .file_max_bytes = c->upload_max_bytes,

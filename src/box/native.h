@@ -33,6 +33,7 @@ struct sandbox {
     char *min_tier, *audit;
     char *pool; /* of BOX_POOL */
     int64_t copies, uid_base, cell_timeout_ms, cell_timeout_max_ms, file_max_bytes;
+    bool one_session;
 
     void (*ready)(void *ud, const struct err *e); /* NULL once told */
     void *ready_ud;

@@ -75,6 +75,7 @@ int app_sandbox(struct app *a)
 {
     struct err e = { 0 };
     struct conf conf = a->o->conf; /* borrows what the options own */
+    conf.one_session = !a->many && !a->serves;
     if (!a->many)
         conf.pool = 0;
     if (sandbox_native.start(&a->sandbox, a->loop, &conf, on_ready, a, &e) < 0)

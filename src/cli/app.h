@@ -19,6 +19,7 @@ struct app {
     char *scratch;  /* a store's folder that goes with us; or NULL */
     bool stopped;   /* SIGINT or SIGTERM came: the loop was stopped */
     bool many;      /* sessions come and go: boxes wait ready for them. Before app_sandbox */
+    bool serves;    /* one session, but in an interpreter as the service has it: doctor looks at that one. Likewise */
     bool ready;
     struct err problem; /* why it never got ready */
 };

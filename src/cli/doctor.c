@@ -74,6 +74,7 @@ static int examine(struct doctor *d)
 {
     struct err e = { 0 };
     line(d, "configuration", "pass", "every setting is valid");
+    d->app.serves = true;
     int rc = app_sandbox(&d->app);
     if (d->app.sandbox)
         print_report(d, rc != CLI_OK);

@@ -138,7 +138,7 @@ class Answer:
 
 
 class Keeper:
-    def __init__(self, user=False, min_tier="T1", log=None, uid_base=UID_BASE):
+    def __init__(self, user=False, min_tier="T1", log=None, uid_base=UID_BASE, once=False):
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket, self.request, self.sessions, self.stash = ours, 0, 0, None
         self.begun = {}  # (session, request) -> what came of it so far
@@ -160,7 +160,7 @@ class Keeper:
             where, box, program = self.stash + "/image", self.stash + "/box", self.stash + "/keeper"
         else:
             program = binary()
-        args = [program, "--image", where, "--support", box, "--uid-base", str(uid_base), "--min-tier", min_tier]
+        args = [program, "--image", where, "--support", box, "--uid-base", str(uid_base), "--min-tier", min_tier, *["--once"][:once]]
         fd = theirs.fileno()
         self.process = subprocess.Popen(
             before + args,

@@ -4,7 +4,7 @@ import unittest
 from pathlib import Path
 
 from attacks.world import IDENTITIES, in_range, through
-from keeper import IS_ROOT, MIB
+from keeper import IS_ROOT, MIB, Keeper
 
 SETGID, SETUID, DAC_OVERRIDE, FOWNER, SYS_ADMIN = 6, 7, 1, 3, 21
 UNIT = Path(__file__).resolve().parents[2] / "config/systemd/sandbook-box@.service"
@@ -54,6 +54,23 @@ class Confined(unittest.TestCase):
         given = re.search(r"^CapabilityBoundingSet=(.*)$", UNIT.read_text(), re.M)[1].lower().replace("cap_", "+").replace(" ", ",")
         script = f'#!/bin/sh\nexec setpriv --no-new-privs --inh-caps -all --bounding-set -all,{given} KEEPER "$@"\n'
         self.look("the service", lambda: through(script), KEPT & ~(1 << SYS_ADMIN))
+
+
+class Once(unittest.TestCase):
+    def test_an_interpreter_for_one_session_does_what_others_do(self):
+        keeper = Keeper(once=True)
+        self.addCleanup(lambda: keeper.process.poll() is None and keeper.stop())
+        self.assertLessEqual(keeper.report["tier"], "T1")  # the quick escapes were tried on it
+        box = keeper.open(memory_bytes=768 * MIB, copies=2)
+        self.assertEqual(box.cell("import sys; {'scipy', 'sklearn', 'seaborn'} & set(sys.modules)").result, "set()")
+        drawn = box.cell("import seaborn, sklearn.ensemble\nseaborn.barplot(x=['a', 'é'], y=[1, 2])\nx = 1")
+        self.assertEqual((drawn.verdict, drawn.err, len(drawn.claim["figures"])), ("ok", b"", 1), drawn)
+        self.assertEqual(box.cell("x = 2").verdict, "ok")
+        self.assertEqual(box.back().done["cell"], 2)
+        self.assertEqual(box.cell("x").result, "1")
+        self.assertEqual(box.reset().verdict, "ok")
+        self.assertEqual(box.cell("import seaborn; 'x' in globals()").result, "False")
+        self.assertEqual(keeper.stop(), 0)
 
 
 if __name__ == "__main__":

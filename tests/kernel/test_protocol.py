@@ -136,13 +136,14 @@ class Calls(KernelTest):
         self.assert_alive()
 
 
+WARM = ["IPython", "matplotlib.pyplot", "numpy", "pandas", "scipy.stats", "seaborn", "sklearn"]
 PRELOAD = """
 import json, os, sys, threading
 sys.path.insert(0, sys.argv[1])
 before = set(os.listdir('/proc/self/fd'))
 import kernel
 light = sorted(m for m in sys.modules if m.startswith('kernel.'))
-kernel.preload()
+kernel.preload(once=len(sys.argv) > 3)
 from kernel.shell import shell
 from matplotlib import pyplot
 import gc
@@ -155,38 +156,45 @@ print(json.dumps({
     'outputs': [len(shell().user_ns['Out']), len(shell().user_ns['In'])],
     'figures': pyplot.get_fignums(),
     'modules': [m for m in ('polars', 'statsmodels.api', 'tkinter', 'kernel.files.intake') if m in sys.modules],
+    'warm': sorted(m for m in json.loads(sys.argv[2]) if m in sys.modules),
     'collector': [gc.isenabled(), gc.get_freeze_count() > 100000],
 }))
 """
 
 
 class Preload(unittest.TestCase):
-    def test_nothing_is_left_behind(self):
+    def preloaded(self, *how: str) -> dict:
         env = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "MPLCONFIGDIR": "/tmp/mpl", "OPENBLAS_NUM_THREADS": "1",
                "PYTHONDONTWRITEBYTECODE": "1"}  # fmt: skip
         done = subprocess.run(
-            [sys.executable, "-c", PRELOAD, driver.SANDBOX],
+            [sys.executable, "-c", PRELOAD, driver.SANDBOX, json.dumps(WARM), *how],
             capture_output=True,
             text=True,
             env=env,
             check=True,
             stdin=-3,
         )
-        self.assertEqual(
-            json.loads(done.stdout),
-            {
-                "light": [],
-                "fds": 0,
-                "threads": 1,
-                "children": "",
-                "names": ["In", "Out", "exit", "get_ipython", "open", "quit"],
-                "outputs": [0, 1],
-                "figures": [],
-                "modules": [],
-                "collector": [False, True],
-            },
-        )
         self.assertEqual(done.stderr, "")
+        return json.loads(done.stdout)
+
+    def test_nothing_is_left_behind(self):
+        for how, warm, frozen in ((), WARM, True), (("once",), WARM[:4], False):
+            with self.subTest(how):
+                self.assertEqual(
+                    self.preloaded(*how),
+                    {
+                        "light": [],
+                        "fds": 0,
+                        "threads": 1,
+                        "children": "",
+                        "names": ["In", "Out", "exit", "get_ipython", "open", "quit"],
+                        "outputs": [0, 1],
+                        "figures": [],
+                        "modules": [],
+                        "warm": warm,
+                        "collector": [False, frozen],
+                    },
+                )
 
     def test_a_head_collects_garbage(self):
         with driver.Session() as session:

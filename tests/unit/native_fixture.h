@@ -85,6 +85,7 @@ static inline void begin_at(struct fixture *f, const char *how)
     f->conf.image = xstrdup(image);
     f->conf.box_support = xstrdup(f->dir);
     f->conf.upload_max_bytes = 10 << 20;
+    f->conf.one_session = strcmp(how, "once") == 0;
     assert_int_equal(loop_new(&f->l, skewed, f, &e), 0);
     assert_int_equal(sandbox_native.start(&f->s, f->l, &f->conf, on_ready, f, &e), 0);
 }
@@ -98,14 +99,19 @@ static inline void pump(struct fixture *f, const int *count, int until)
     assert_int_equal(*count, until);
 }
 
-static inline void begin(struct fixture *f)
+static inline void begin_as(struct fixture *f, const char *how)
 {
     struct err e = { 0 };
     const struct box_limits lim = { 1 << 30, 1 << 28, 64, 1, 0 };
-    begin_at(f, "plain");
+    begin_at(f, how);
     pump(f, &f->ready_n, 1);
     assert_int_equal(f->ready_err.kind, ERR_NONE);
     assert_int_equal(sandbox_native.open(&f->b, f->s, &lim, f->out_fd, f->out_dir, &e), 0);
+}
+
+static inline void begin(struct fixture *f)
+{
+    begin_as(f, "plain");
 }
 
 static inline void end(struct fixture *f)

@@ -288,6 +288,16 @@ static void the_keeper_gets_four_descriptors_and_no_environment(void **state)
     end(&f);
 }
 
+static void a_keeper_for_one_session_is_told_so(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin_as(&f, "once");
+    run(&f, "self" CLAIMED);
+    assert_non_null(strstr(f.cell.out, " --log-level info --once\n"));
+    end(&f);
+}
+
 /* ---- files ---- */
 
 static const struct artifact *find(const struct artifacts *a, const char *name)
@@ -480,6 +490,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(of_a_flood_head_and_tail_are_kept),
         cmocka_unit_test(a_character_cut_by_two_frames_is_whole_in_progress_and_result),
         cmocka_unit_test(the_keeper_gets_four_descriptors_and_no_environment),
+        cmocka_unit_test(a_keeper_for_one_session_is_told_so),
         cmocka_unit_test(new_files_lie_in_the_out_folder_under_their_names),
         cmocka_unit_test(figures_are_what_the_claim_names_and_a_header_proves),
         cmocka_unit_test(a_saved_picture_of_a_figure_is_a_file_that_is_shown_already),

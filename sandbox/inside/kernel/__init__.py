@@ -22,12 +22,14 @@ Nothing is imported here: workers that multiprocessing spawns import this packag
 """
 
 
-def preload() -> None:
-    """In the zygote, once: import, install the hooks, warm up. Leaves no user state and one Python thread."""
+def preload(once: bool = False) -> None:
+    """In the zygote, once: import, install the hooks, warm up. Leaves no user state and one Python thread.
+
+    once: for one session only, see `warmup`."""
     from . import head, warmup  # head: else every session's would be compiled after the fork
 
     assert head
-    warmup.preload()
+    warmup.preload(once)
 
 
 def settle_memory() -> int:

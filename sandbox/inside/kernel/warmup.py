@@ -13,11 +13,18 @@ import sys
 import threading
 import warnings
 
-LIBRARIES = (
+# What the kernel itself stands on, and most cells.
+_FIRST = (
     "numpy",
     "pandas",
     "matplotlib.pyplot",
     "matplotlib.dates",
+    "PIL.PngImagePlugin",
+    "asyncio",
+    "sqlite3",
+    "IPython.core.interactiveshell",
+)
+_REST = (
     "scipy.stats",
     "sklearn.linear_model",
     "sklearn.ensemble",
@@ -27,18 +34,14 @@ LIBRARIES = (
     "sklearn.preprocessing",
     "seaborn",
     "plotly.express",
-    "PIL.PngImagePlugin",
     "openpyxl",
     "jinja2",
-    "asyncio",
-    "sqlite3",
-    "IPython.core.interactiveshell",
 )
 _WARM_CELLS = ("x = 1\n!true\nx", "1/0", "def f(\n")
 
 
-def _import_all() -> None:
-    for name in LIBRARIES:
+def _import(names: tuple[str, ...]) -> None:
+    for name in names:
         importlib.import_module(name)
 
 
@@ -93,27 +96,35 @@ def _drop_open_fonts() -> None:
     gc.collect()
 
 
-def preload() -> None:
-    """Import and use; leaves the garbage collector off, and all of this out of its sight."""
+def preload(once: bool) -> None:
+    """Import and use; leaves the garbage collector off, and all of this out of its sight.
+
+    once: what the first cell needs. The one session imports the rest when it asks for it, and nothing is done for the next."""
     from . import settle
 
     gc.disable()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        _import_all()
+        _import(_FIRST if once else _FIRST + _REST)
     install()
+    if not once:
+        _warm()
+    _import_checkpoint()
+    _check()
+    if not once:
+        settle.settle()
+
+
+def _warm() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         _warm_tables()
         _warm_charts()
         _warm_cells()
-    _import_rest()
     _drop_open_fonts()
-    _check()
-    settle.settle()
 
 
-def _import_rest() -> None:
+def _import_checkpoint() -> None:
     from . import checkpoint  # else every thaw would pay for it
 
     assert checkpoint

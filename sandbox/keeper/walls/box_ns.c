@@ -280,7 +280,9 @@ static int has_ids(uint32_t uid_base, struct err *e)
 int box_base_start(struct box_base *b, const struct box_base_how *how, struct err *e)
 {
     int sync[2], theirs = -1;
-    *b = (struct box_base){ .pidfd = -1, .door_fd = -1, .channel = BOX_LINK_INIT, .uid_base = how->uid_base };
+    *b = (struct box_base){
+        .pidfd = -1, .door_fd = -1, .channel = BOX_LINK_INIT, .once = how->once, .uid_base = how->uid_base
+    };
     int ids = has_ids(how->uid_base, e);
     if (ids < 0)
         return -1;
@@ -341,9 +343,9 @@ int box_keeper_confine(struct err *e)
 
 static const char HOME_IS_DATA[] = "HOME=" BOX_DATA;
 
-static _Noreturn void exec_zygote(void)
+static _Noreturn void exec_zygote(bool once)
 {
-    static const char *const argv[] = { BOX_PYTHON, "-I", BOX_SUPPORT "/zygote.py", NULL };
+    const char *const argv[] = { BOX_PYTHON, "-I", BOX_SUPPORT "/zygote.py", once ? "--once" : NULL, NULL };
     static const char *const env[] = {
         "PATH=/usr/local/bin:/usr/bin:/bin",
         HOME_IS_DATA,
@@ -363,7 +365,7 @@ static _Noreturn void exec_zygote(void)
 }
 
 /* Z2 */
-static _Noreturn void zygote_main(int control, int bpf)
+static _Noreturn void zygote_main(bool once, int control, int bpf)
 {
     const uint64_t caps = 1U << CAP_SYS_ADMIN | 1U << CAP_SYS_CHROOT | 1U << CAP_SETUID | 1U << CAP_SETGID |
                           1U << CAP_SETPCAP | 1U << CAP_KILL | 1U << CAP_SETFCAP;
@@ -376,7 +378,7 @@ static _Noreturn void zygote_main(int control, int bpf)
     if (null < 0 || dup3(null, 0, 0) < 0 || dup3(2, 1, 0) < 0 || fds[0] < 0 || fds[1] < 0 ||
         lseek(fds[1], 0, SEEK_SET) < 0 || place_descriptors(fds, 2, BOX_ZYGOTE_CONTROL) < 0)
         give_up_errno(control, "descriptors of the zygote");
-    exec_zygote();
+    exec_zygote(once);
 }
 
 /* Z1 */
@@ -387,7 +389,7 @@ static _Noreturn void zygote_first(const struct box_base *b, int control, int bp
     (void)umask(022);
     pid_t pid = fork_sibling(NULL);
     if (pid == 0)
-        zygote_main(control, bpf);
+        zygote_main(b->once, control, bpf);
     if (pid < 0)
         give_up_errno(control, "fork");
     *second = pid;

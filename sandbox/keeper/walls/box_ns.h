@@ -17,12 +17,14 @@ struct box_base {
     int door_fd;             /* a low number above pidfd's, for what a child of box_init_start() needs of ours */
     struct box_link channel; /* to it */
     bool root;               /* the keeper has a range of ids to give */
+    bool once;
     uint32_t uid_base;
 };
 
 struct box_base_how {
     const char *image, *support; /* borrowed */
     uint32_t uid_base;
+    bool once; /* interpreters are for one session: ready soon, rather than quick to fork from and sparing of memory */
 };
 
 /* Makes the base; that it stands its init says itself, by BOX_SWEPT on the channel, or BOX_FAILED with the reason. */
