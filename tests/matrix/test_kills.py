@@ -4,6 +4,7 @@ twice, all of it can be read.
 `make check` kills at one point of each kind; with SANDBOOK_MATRIX_FULL=1, as .ci/run sets it, each point has twenty questions of its own."""
 import os
 import random
+import signal
 import subprocess
 import tempfile
 import threading
@@ -67,11 +68,20 @@ class Victim:
     def on_key(self) -> None:
         self.on("GET .*/sync$", True, lambda call, data: b'"to_device"' in data and b"m.olm.v1" in data)
 
-    def dies(self, seconds: float = 120) -> None:
-        self.bot.process.wait(seconds)
+    def dies(self, seconds: float = 120) -> bool:
+        """False: not of this. Where a machine is so busy that no box is ready in a minute it ends by itself, and is started again."""
+        status = self.bot.process.wait(seconds)
+        self.bot.kill()
+        if self.gave_up():
+            return False
+        if status != -signal.SIGKILL:
+            raise AssertionError(f"it ended by itself, {status}:\n" + "\n".join(self.bot.log[-40:]))
         self.deaths += 1
         self.killer.unlink(missing_ok=True)
-        self.bot.kill()
+        return True
+
+    def gave_up(self) -> bool:
+        return self.bot.process.poll() is not None and any("keeper was not ready in time" in line for line in self.bot.log[self.bot.life:])
 
     def starts(self) -> None:
         self.bot.start(wait="")
@@ -115,6 +125,19 @@ class Kills(Encrypted):
             return super().answer(ann, bot, question, seconds)
         except AssertionError as e:
             raise AssertionError(f"{e}\n" + "\n".join(line for line in bot.log[-200:] if "box_state" not in line)) from e
+
+    def served(self, victim: Victim, ann: Peer, question: str) -> None:
+        """Its answer, from a service that is started again where the machine was too busy for it."""
+        end = time.monotonic() + 300
+        while True:
+            try:
+                self.answer(ann, victim.bot, question, 60)
+                return
+            except AssertionError:
+                if time.monotonic() > end:
+                    raise
+                if victim.gave_up():
+                    victim.starts()
 
     def take_one_time_key(self, victim: Victim, ann: JsPerson) -> None:
         """Somebody begins a channel: one key fewer, so that the bot makes another."""
@@ -173,7 +196,9 @@ class Kills(Encrypted):
         """Somebody does something in the room now and then: what a point waits for may come with the next /sync only."""
         for _ in range(40):
             try:
-                return victim.dies(3)
+                if victim.dies(3):
+                    return
+                victim.starts()
             except subprocess.TimeoutExpired:
                 ann.do("send", room=room, type="org.example.nudge", content={})
         raise AssertionError(f"it never came to {point}:\n" + "\n".join(victim.bot.log[-30:]))
@@ -188,7 +213,7 @@ class Kills(Encrypted):
             self.dies(victim, ann, room, point)
             victim.starts()
         for question in asked:
-            self.answer(ann, victim.bot, question)
+            self.served(victim, ann, question)
         self.assert_once(victim, ann, room, asked)
 
     def goes_through_files(self, victim: Victim, ann: JsPerson, room: str, plan: list[str], prompts: int = 20) -> None:
@@ -331,7 +356,7 @@ class Kills(Encrypted):
             asked.append(ann.say(room, f"question {len(asked)}", victim.bot.user))
             if len(asked) % 5 == 0:
                 since, began = len(victim.bot.log), time.monotonic()
-                self.answer(ann, victim.bot, asked[-1], 300)
+                self.served(victim, ann, asked[-1])
                 waited.append(time.monotonic() - began)
                 if waited[-1] > 60:
                     print("late:", *(line for line in victim.bot.log[since:] if "box_state" not in line), sep="\n", flush=True)
@@ -348,7 +373,7 @@ class Kills(Encrypted):
         if paused:
             self.dan.do("resume")
         for question in asked:
-            self.answer(ann, victim.bot, question, 300)
+            self.served(victim, ann, question)
         peak = next(line for line in Path(f"/proc/{victim.bot.process.pid}/status").read_text().splitlines() if "VmHWM" in line)
         self.assert_once(victim, ann, room, asked)
         last = self.ask(ann, victim.bot, room, "the end")
