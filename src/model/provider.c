@@ -7,10 +7,11 @@ enum {
     TOTAL_MS = 600000,
     STALL_MS = 90000,
     STALL_PLAIN_MS = 300000, /* this machine, without a graphics card: a long prompt is read for minutes */
-    COUNT_MS = 15000,        /* for a count of tokens: without it the request goes out as it is */
-    COUNT_BYTES_LEAST = 2,   /* of a body, a token: before the server has counted one; figures and code are dense */
-    COUNT_SPARE = 64,        /* tokens between what was counted and the window */
-    ANSWER_LEAST = 256       /* tokens: with less room for an answer the conversation is too long */
+    LINGER_MS = 1000,      /* some servers do not end what is over; others may have the time that keeps a connection */
+    COUNT_MS = 15000,      /* for a count of tokens: without it the request goes out as it is */
+    COUNT_BYTES_LEAST = 2, /* of a body, a token: before the server has counted one; figures and code are dense */
+    COUNT_SPARE = 64,      /* tokens between what was counted and the window */
+    ANSWER_LEAST = 256     /* tokens: with less room for an answer the conversation is too long */
 };
 
 /* ---- opening ---- */
@@ -108,6 +109,8 @@ static void call_reset(struct model_call *c)
     fence_talk_clear(&c->talk);
     str_clear(&c->refusal);
     c->broken = (struct err){ 0 };
+    loop_cancel(c->m->loop, c->linger);
+    c->linger = 0;
 }
 
 void provider_call_free(struct model_call *c)
@@ -192,6 +195,8 @@ static bool on_body(void *ud, int status, const char *data, size_t n)
         provider_call_free(c);
         return false;
     }
+    if (c->reader.ended && !c->linger)
+        c->linger = loop_after(c->m->loop, LINGER_MS, provider_on_linger, c);
     return good && !c->reader.enough && !c->reader.failed;
 }
 

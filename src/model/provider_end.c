@@ -259,6 +259,15 @@ static void finish(struct model_call *c)
     tell_answer(c, &a);
 }
 
+void provider_on_linger(void *ud)
+{
+    struct model_call *c = ud;
+    c->linger = 0;
+    http_cancel(c->http);
+    c->http = NULL;
+    finish(c);
+}
+
 void provider_on_done(void *ud, const struct http_answer *a)
 {
     struct model_call *c = ud;

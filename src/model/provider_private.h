@@ -31,6 +31,7 @@ struct model_call {
     struct model_events ev;
     void *ud;
     struct http_call *http;
+    loop_timer linger; /* the answer is whole, its connection is still open */
     struct wire_reader reader;
     struct fence_watch watch;
     struct fence_talk talk;
@@ -55,6 +56,8 @@ void provider_call_free(struct model_call *c);
 
 /* ---- provider_end.c ---- */
 void provider_on_done(void *ud, const struct http_answer *a);
+/* The peer has said all, and does not hang up. */
+void provider_on_linger(void *ud);
 /* The last word of a call, which it frees. */
 void provider_tell_error(struct model_call *c, struct err *e);
 #endif
