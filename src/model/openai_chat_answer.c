@@ -162,18 +162,24 @@ static void take_function(struct wire_reader *r, const struct json *function)
 
 /* ---- words ---- */
 
-/* Text, a part of it, or Mistral's list of parts; thinking is a part of its own. */
+/* Thinking is a part of its own. */
+static void take_part(struct wire_reader *r, const struct json *part)
+{
+    const char *type = json_str_or(part, "type", "text");
+    if (json_text(part))
+        wire_words(r, json_text(part));
+    else if (strcmp(type, "text") == 0 || strcmp(type, "output_text") == 0)
+        wire_words(r, json_str_or(part, "text", ""));
+}
+
+/* Text, a part of it, or Mistral's list of parts. */
 static void take_content(struct wire_reader *r, const struct json *content)
 {
-    const char *type = json_str_or(content, "type", "text");
-    if (json_text(content))
-        wire_words(r, json_text(content));
-    else if (strcmp(type, "text") == 0 || strcmp(type, "output_text") == 0)
-        wire_words(r, json_str_or(content, "text", ""));
-    if (json_type(content) == JSON_ARRAY)
+    if (json_type(content) != JSON_ARRAY)
+        take_part(r, content);
+    else
         for (const struct json *p = json_first(content); p; p = json_next(p))
-            if (json_type(p) != JSON_ARRAY)
-                take_content(r, p);
+            take_part(r, p);
 }
 
 static struct wire_block *thinking_of(struct wire_reader *r, const char *key)

@@ -89,6 +89,7 @@ static void read_param(struct wire_error *out, const struct json *o)
 }
 
 /* Words, or an error that a gateway passes on as text. */
+/* NOLINTNEXTLINE(misc-no-recursion): NESTED_MAX ends it */
 static void read_words(struct wire_error *out, const char *text, int depth)
 {
     autojson struct json *inner = NULL;
@@ -100,6 +101,7 @@ static void read_words(struct wire_error *out, const char *text, int depth)
 }
 
 /* OpenRouter: what the real provider said. */
+/* NOLINTNEXTLINE(misc-no-recursion): NESTED_MAX ends it */
 static void add_raw(struct wire_error *out, const struct json *raw, int depth)
 {
     struct wire_error inner = { 0 };
@@ -115,6 +117,7 @@ static void add_raw(struct wire_error *out, const struct json *raw, int depth)
 }
 
 /* What stands within says it better than what stands around it, words better than a title. */
+/* NOLINTNEXTLINE(misc-no-recursion): NESTED_MAX ends it */
 static void read_object(struct wire_error *out, const struct json *o, int depth)
 {
     const struct json *error = json_get(o, "error"), *words = one_of(o, words_keys, countof(words_keys));
@@ -137,6 +140,7 @@ static void read_object(struct wire_error *out, const struct json *o, int depth)
     read_value(out, json_first(o), depth + 1);
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): NESTED_MAX ends it */
 static void read_value(struct wire_error *out, const struct json *v, int depth)
 {
     while (json_type(v) == JSON_ARRAY)
