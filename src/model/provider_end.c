@@ -106,7 +106,7 @@ static int64_t reset_ms(const struct http_answer *a)
     int64_t most = 0;
     for (size_t i = 0; i < countof(names); i++) {
         const char *left = http_header(a, names[i][0]), *reset = http_header(a, names[i][1]);
-        const int64_t wait = reset && (!left || atoll(left) <= 0) ? wire_wait_ms(reset, time_unix_ms()) : 0;
+        const int64_t wait = reset && (!left || strtoll(left, NULL, 10) <= 0) ? wire_wait_ms(reset, time_unix_ms()) : 0;
         most = wait > most ? wait : most;
     }
     return most;
