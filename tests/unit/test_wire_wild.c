@@ -223,7 +223,7 @@ static const struct shape chat_shapes[] = {
               "{\"choices\":[{\"index\":0,\"finish_reason\":null,\"content_filter_results\":{\"hate\":{\"filtered\":false}},\"content_filter_offsets\":{\"check_offset\":1}}]}")
               END("stop"),
       "Hi" },
-    { "<think>", DELTA("\"content\":\"<think>Hm</thi\"") DELTA("\"content\":\"nk>Hi\"") DONE, "Hi" },
+    { "<think>", DELTA("\"content\":\"<think>Hm</\"") DELTA("\"content\":\"think>Hi\"") DONE, "Hi" },
     { "</think> alone", DELTA("\"content\":\"Hm</think>Hi\"") DONE, "Hi" },
     { "[THINK]", DELTA("\"content\":\"[THINK]Hm[/THINK]Hi\"") DONE, "Hi" },
     { "<seed:think>", DELTA("\"content\":\"<seed:think>Hm</seed:think>Hi\"") DONE, "Hi" },
