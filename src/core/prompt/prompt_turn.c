@@ -7,20 +7,46 @@ enum { REQUEST_MAX = 8 << 20 };
 
 /* ---- the request ---- */
 
+/* Past blanks, those of print and those that nobody sees. */
+static const char *past_blanks(const char *at)
+{
+    for (const char *next = at; *at; at = next) {
+        const uint32_t cp = utf8_next(&next);
+        const bool blank = cp == ' ' || cp == '\t' || cp == 0xa0 || cp == 0xad || cp == 0xfeff || cp == 0x3000 ||
+                           (cp >= 0x2000 && cp <= 0x200f) || (cp >= 0x2028 && cp <= 0x202f) ||
+                           (cp >= 0x205f && cp <= 0x206f);
+        if (!blank)
+            break;
+    }
+    return at;
+}
+
+/* "[user:", "[ User :", "［user：": bytes of its bracket, 0: it is none. */
+static size_t label_like(const char *at)
+{
+    static const char wide_bracket[] = "［", wide_colon[] = "：", word[] = "user";
+    const size_t bracket = *at == '[' ? 1 : strncmp(at, wide_bracket, 3) == 0 ? 3 : 0;
+    if (!bracket)
+        return 0;
+    const char *behind = past_blanks(at + bracket);
+    for (const char *c = word; *c; c++, behind = past_blanks(behind + 1))
+        if ((*behind | 0x20) != *c)
+            return 0;
+    return *behind == ':' || strncmp(behind, wide_colon, 3) == 0 ? bracket : 0;
+}
+
 /* The label is set by us; a look-alike in what a person writes is bent so that nobody speaks for another. */
 static void add_person(struct str *out, const char *asker, const char *text)
 {
-    static const char label[] = "[user:";
     str_puts(out, "[user: @");
     for (const char *c = asker ? asker : "?"; *c; c++)
         str_add(out, strchr("[]\n", *c) ? "_" : c, 1);
     str_puts(out, "] ");
-    for (const char *like = strstr(text, label); like; like = strstr(text, label)) {
-        str_add(out, text, (size_t)(like - text));
-        str_puts(out, "(user:");
-        text = like + strlen(label);
+    while (*text) {
+        const size_t bracket = label_like(text);
+        str_putc(out, bracket ? '(' : *text);
+        text += bracket ? bracket : 1;
     }
-    str_puts(out, text);
 }
 
 static char *request_text(const struct prompt_turn *t, const struct transcript *known)
