@@ -6,7 +6,7 @@
 #include "claims_private.h"
 #include "str.h"
 
-enum { FRAMES_MAX = 64, NAMES_MAX = 64, FEEDS_MAX = 128, TEXT_MIN = 1 };
+enum { FRAMES_MAX = 64, NAMES_MAX = 64, FEEDS_MAX = 128, TEXT_MIN = 1, LINES_MAX = 200 };
 
 /* ---- where a literal stands ---- */
 
@@ -316,7 +316,7 @@ static bool has_result(const char *text)
 }
 
 /* Line by line, as it was printed. */
-static void take_out_text(char *output, const struct token *t)
+static void take_out_text(char *output, const struct token *t, size_t *lines)
 {
     autofree char *plain = xstrndup(t->at, t->n);
     char *to = plain;
@@ -326,33 +326,53 @@ static void take_out_text(char *output, const struct token *t)
         *to++ = escaped && strchr("nrt", *from) ? '\n' : *from;
     }
     *to = '\0';
-    for (char *save = NULL, *line = strtok_r(plain, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+    for (char *save = NULL, *line = strtok_r(plain, "\n", &save); line && *lines < LINES_MAX;
+         line = strtok_r(NULL, "\n", &save)) {
         line += strspn(line, " ");
         size_t n = strlen(line);
         while (n && line[n - 1] == ' ')
             line[--n] = '\0';
-        if (n >= TEXT_MIN && has_result(line))
+        if (n >= TEXT_MIN && has_result(line)) {
             take_out(output, line, n);
+            ++*lines;
+        }
     }
 }
 
-/* However it was printed: 42, 42.0, 4.2e+01 */
-static void take_out_number(char *output, const struct token *t)
+static int by_value(const void *a, const void *b)
 {
-    struct number stated, n;
-    struct run r;
-    autofree char *text = xstrndup(t->at, t->n);
-    if (!isdigit((unsigned char)*text) || !number_read(&stated, &r, text))
-        return;
-    const double value = strtod(text, NULL);
-    for (char *at = output; *at;) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The numbers that are printed as they stand, in order; caller frees. */
+static double *stated_numbers(const struct program *p, size_t *n)
+{
+    double *all = xcalloc(p->t.n + 1, sizeof(*all));
+    *n = 0;
+    for (size_t i = 0; i < p->t.n; i++) {
+        const struct token *t = &p->t.at[i];
+        if (t->printed && t->kind == TOKEN_NUMBER && isdigit((unsigned char)*t->at))
+            all[(*n)++] = strtod(t->at, NULL);
+    }
+    qsort(all, *n, sizeof(*all), by_value);
+    return all;
+}
+
+/* However they were printed: 42, 42.0, 4.2e+01 */
+static void take_out_numbers(char *output, const double *all, size_t all_n)
+{
+    for (char *at = output; *at && all_n;) {
+        struct number n;
+        struct run r;
         if (!isdigit((unsigned char)*at)) {
             at++;
             continue;
         }
-        const bool read = number_read(&n, &r, at);
+        const bool read = number_read(&n, &r, at), alone = at == output || !touches(at[-1]) || at[-1] == ',';
+        const double value = strtod(at, NULL);
         char *end = output + (n.end - output);
-        if (read && strtod(at, NULL) == value && !(at > output && touches(at[-1]) && at[-1] != ','))
+        if (read && alone && bsearch(&value, all, all_n, sizeof(*all), by_value))
             blank(at, (size_t)(end - at));
         at = end;
     }
@@ -373,13 +393,14 @@ char *program_results(const char *code, const char *output)
 {
     AUTO(program_clear) struct program p = { 0 };
     char *left = xstrdup(output);
+    size_t number_n = 0, lines = 0;
     program_read(&p, code);
-    for (size_t i = 0; i < p.t.n; i++) {
+    for (size_t i = 0; i < p.t.n && lines < LINES_MAX; i++) {
         const struct token *t = &p.t.at[i];
         if (t->printed && t->kind == TOKEN_TEXT && t->n && !is_parameter(&p, t))
-            take_out_text(left, t);
-        else if (t->printed && t->kind == TOKEN_NUMBER)
-            take_out_number(left, t);
+            take_out_text(left, t, &lines);
     }
+    autofree double *numbers = stated_numbers(&p, &number_n);
+    take_out_numbers(left, numbers, number_n);
     return left;
 }

@@ -73,7 +73,8 @@ static const struct numeral *longest_at(const char *at, unsigned languages, size
     *n = 0;
     for (size_t i = 0; i < numeral_n; i++) {
         const struct numeral *one = &numerals[i];
-        const bool may_be = (unsigned char)*at >= 0x80 || (*at | 0x20) == *one->word;
+        const unsigned char here = (unsigned char)*at, there = (unsigned char)*one->word;
+        const bool may_be = here < 0x80 ? (here | 0x20) == there : (here & 0xf0) == (there & 0xf0);
         const size_t k = may_be && one->languages & languages ? spelled_as(at, one->word) : 0;
         if (k <= *n)
             continue;
