@@ -323,7 +323,10 @@ static void take_out_text(char *output, const struct token *t, size_t *lines)
     for (const char *from = plain; *from; from++) {
         const bool escaped = *from == '\\' && from[1];
         from += escaped;
-        *to++ = escaped && strchr("nrt", *from) ? '\n' : *from;
+        *to = *from;
+        if (escaped && strchr("nrt", *from))
+            *to = '\n';
+        to++;
     }
     *to = '\0';
     for (char *save = NULL, *line = strtok_r(plain, "\n", &save); line && *lines < LINES_MAX;

@@ -2,12 +2,14 @@
 #include <ctype.h>
 #include "claims_private.h"
 
-enum { TOKENS_MAX = 1 << 16, NESTED_MAX = 4 };
+enum { TOKENS_MAX = 1 << 16 };
 
 static struct token *token_add(struct tokens *t, enum token_kind kind, const char *at, size_t n)
 {
     t->at = xgrow(t->at, &t->cap, t->n + 1, sizeof(*t->at));
-    t->at[t->n] = (struct token){ .kind = kind, .at = at, .n = n, .sign = kind == TOKEN_SIGN ? *at : '\0' };
+    t->at[t->n] = (struct token){ .kind = kind, .at = at, .n = n, .sign = '\0' };
+    if (kind == TOKEN_SIGN)
+        t->at[t->n].sign = *at;
     return &t->at[t->n++];
 }
 
@@ -62,54 +64,12 @@ static const char *string_end(const struct quoting *q, const char *limit)
     return at;
 }
 
-static void read_code(struct tokens *t, const char *at, const char *end, int nested);
-
-/* "{x:.2f}": the expression is code, what says how to print it is not. Returns what is behind it. */
-static const char *read_field(struct tokens *t, const char *at, const char *end, int nested)
-{
-    const char *to = at + 1, *expression_end = NULL;
-    int depth = 0;
-    for (; to < end && !(*to == '}' && depth == 0); to++) {
-        depth += strchr("([{", *to) ? 1 : strchr(")]}", *to) ? -1 : 0;
-        if (depth == 0 && !expression_end && (*to == ':' || (*to == '!' && to[1] != '=')))
-            expression_end = to;
-    }
-    sign_add(t, ',', at);
-    sign_add(t, '(', at);
-    if (nested < NESTED_MAX)
-        read_code(t, at + 1, expression_end ? expression_end : to, nested + 1);
-    sign_add(t, ')', at);
-    return to < end ? to + 1 : end;
-}
-
-static void read_formatted(struct tokens *t, const struct quoting *q, const char *end, int nested)
-{
-    const char *from = q->body;
-    sign_add(t, '(', from);
-    for (const char *at = from; at <= end;) {
-        const bool doubled = at < end && (*at == '{' || *at == '}') && at[1] == *at;
-        if (at < end && (*at != '{' || doubled)) {
-            at += doubled ? 2 : 1;
-            continue;
-        }
-        if (at > from)
-            token_add(t, TOKEN_TEXT, from, (size_t)(at - from));
-        if (at == end)
-            break;
-        from = at = read_field(t, at, end, nested);
-    }
-    sign_add(t, ')', end);
-}
-
 /* ---- the rest ---- */
 
-static const char *read_string(struct tokens *t, const struct quoting *q, const char *end, int nested)
+static const char *read_string(struct tokens *t, const struct quoting *q, const char *end)
 {
     const char *to = string_end(q, end);
-    if (q->formatted)
-        read_formatted(t, q, to, nested);
-    else
-        token_add(t, TOKEN_TEXT, q->body, (size_t)(to - q->body));
+    token_add(t, TOKEN_TEXT, q->body, (size_t)(to - q->body));
     return to < end ? to + (closes(q, to) ? q->quotes : 0) : end;
 }
 
@@ -144,34 +104,78 @@ static const char *read_sign(struct tokens *t, const char *at, const char *end)
     return at + 2;
 }
 
-static void read_code(struct tokens *t, const char *at, const char *end, int nested)
+/* One token, or what is between two. Within brackets lines do not end. */
+static const char *read_one(struct tokens *t, const char *at, const char *end, int *depth)
 {
-    int depth = 0;
-    while (at < end && t->n < TOKENS_MAX) { /* a longer program is no answer to a question */
-        struct quoting q;
-        if (*at == '#') {
-            const char *line = memchr(at, '\n', (size_t)(end - at));
-            token_add(t, TOKEN_COMMENT, at, (size_t)((line ? line : end) - at));
-            at = line ? line : end;
-        } else if (*at == '\\' || (isspace((unsigned char)*at) && (*at != '\n' || depth > 0 || nested))) {
-            at += *at == '\\' && at + 1 < end ? 2 : 1;
-        } else if (opens_string(&q, at)) {
-            at = read_string(t, &q, end, nested);
-        } else if (isdigit((unsigned char)*at) || (*at == '.' && isdigit((unsigned char)at[1]))) {
-            at = read_number(t, at);
-        } else if (is_name_byte(*at)) {
-            at = read_name(t, at);
-        } else {
-            depth += strchr("([{", *at) ? 1 : strchr(")]}", *at) && depth ? -1 : 0;
-            at = read_sign(t, at, end);
-        }
+    struct quoting q;
+    if (*at == '#') {
+        const char *line = memchr(at, '\n', (size_t)(end - at));
+        token_add(t, TOKEN_COMMENT, at, (size_t)((line ? line : end) - at));
+        return line ? line : end;
     }
+    if (*at == '\\' || (isspace((unsigned char)*at) && (*at != '\n' || *depth > 0)))
+        return at + (*at == '\\' && at + 1 < end ? 2 : 1);
+    if (opens_string(&q, at))
+        return read_string(t, &q, end);
+    if (isdigit((unsigned char)*at) || (*at == '.' && isdigit((unsigned char)at[1])))
+        return read_number(t, at);
+    if (is_name_byte(*at))
+        return read_name(t, at);
+    *depth += strchr("([{", *at) ? 1 : strchr(")]}", *at) && *depth ? -1 : 0;
+    return read_sign(t, at, end);
+}
+
+/* ---- f-strings ---- */
+
+/* "{x:.2f}": the expression is code, what says how to print it is not. A formatted string inside is one text. Returns what is behind it. */
+static const char *read_field(struct tokens *t, const char *at, const char *end)
+{
+    const char *to = at + 1, *expression_end = NULL;
+    int depth = 0, inside = 1;
+    for (; to < end && !(*to == '}' && depth == 0); to++) {
+        depth += strchr("([{", *to) ? 1 : strchr(")]}", *to) ? -1 : 0;
+        if (depth == 0 && !expression_end && (*to == ':' || (*to == '!' && to[1] != '=')))
+            expression_end = to;
+    }
+    expression_end = expression_end ? expression_end : to;
+    sign_add(t, ',', at);
+    sign_add(t, '(', at);
+    for (const char *code = at + 1; code < expression_end && t->n < TOKENS_MAX;)
+        code = read_one(t, code, expression_end, &inside);
+    sign_add(t, ')', at);
+    return to < end ? to + 1 : end;
+}
+
+static const char *read_formatted(struct tokens *t, const struct quoting *q, const char *limit)
+{
+    const char *from = q->body, *end = string_end(q, limit);
+    sign_add(t, '(', from);
+    for (const char *at = from; at <= end;) {
+        const bool doubled = at < end && (*at == '{' || *at == '}') && at[1] == *at;
+        if (at < end && (*at != '{' || doubled)) {
+            at += doubled ? 2 : 1;
+            continue;
+        }
+        if (at > from)
+            token_add(t, TOKEN_TEXT, from, (size_t)(at - from));
+        if (at >= end)
+            break;
+        from = at = read_field(t, at, end);
+    }
+    sign_add(t, ')', end);
+    return end < limit ? end + (closes(q, end) ? q->quotes : 0) : limit;
 }
 
 void tokens_read(struct tokens *t, const char *code)
 {
+    const char *end = code + strlen(code);
+    int depth = 0;
     *t = (struct tokens){ 0 };
-    read_code(t, code, code + strlen(code), 0);
+    while (code < end && t->n < TOKENS_MAX) { /* a longer program is no answer to a question */
+        struct quoting q;
+        const bool formatted = opens_string(&q, code) && q.formatted;
+        code = formatted ? read_formatted(t, &q, end) : read_one(t, code, end, &depth);
+    }
 }
 
 void tokens_clear(struct tokens *t)
