@@ -44,7 +44,7 @@ static void add_person(struct str *out, const char *asker, const char *text)
     str_puts(out, "] ");
     while (*text) {
         const size_t bracket = label_like(text);
-        str_putc(out, bracket ? '(' : *text);
+        str_add(out, bracket ? "(" : text, 1);
         text += bracket ? bracket : 1;
     }
 }
