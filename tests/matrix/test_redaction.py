@@ -1,7 +1,10 @@
-"""A person deletes a message: the file that it brought is gone, out of the store and out of the running box. Against a real Synapse."""
+"""What is taken back. A person deletes a message: the file that it brought is gone, out of the store and out of the running box, against a
+real Synapse. A room is replaced by one that cannot be joined: that is not tried with every word that is said."""
 import unittest
 
 from bot import Bot, Case
+from hostile import ANN
+from test_hostile import Case as Hostile
 
 LOOK = """```python
 import glob
@@ -50,6 +53,21 @@ class Redaction(Case):
         self.assertEqual(stored(bot), [])
         there = self.look(ann, room, bot, bot.user, **{"m.relates_to": {"rel_type": "m.thread", "event_id": asked}})
         self.assertRegex(there, r"there: \['own.csv'\] read: \w+\nno such file")
+
+
+class Replaced(Hostile):
+    def test_a_successor_that_cannot_be_joined_is_not_asked_for_again_and_again(self) -> None:
+        self.fake.rules.append(("POST", "/join/", lambda h, _: h.reply(400, {"errcode": "M_UNSUPPORTED_ROOM_VERSION", "error": "no"})))
+        bot = self.bot({"text": "still here"})
+        stone = {"event_id": "$stone", "type": "m.room.tombstone", "state_key": "", "sender": ANN, "origin_server_ts": 1, "content": {"replacement_room": "!next:x"}}
+        self.fake.deliver(stone)
+        bot.logged("matrix_join_failed")
+        for n in range(5):
+            self.fake.deliver(self.fake.message({"msgtype": "m.text", "body": str(n)}))
+        self.fake.until(lambda: not self.fake.syncs)
+        self.fake.deliver()
+        self.fake.until(lambda: not self.fake.syncs)
+        self.assertEqual(self.fake.count("/join/"), 1)
 
 
 if __name__ == "__main__":

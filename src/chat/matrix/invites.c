@@ -67,6 +67,7 @@ static void give_up(struct room *r, const struct err *e)
 {
     log_warn("matrix_join_failed", KV_S("room", r->id), KV_I("tries", r->tries), KV_E(e));
     r->invited = false;
+    r->barred = true;
     r->tries = 0;
     keep(r);
 }
@@ -101,7 +102,9 @@ static void room_join(struct room *r)
     if (r->joining || r->joined || !r->chat->login.up)
         return;
     autofree char *id = mx_escape(r->id), *via = mx_escape(r->inviter ? mx_server_of(r->inviter) : "");
-    autofree char *path = xasprintf("/_matrix/client/v3/join/%s%s%s", id, *via ? "?via=" : "", via);
+    autofree char *path =
+        *via ? xasprintf("/_matrix/client/v3/join/%s?via=%s&server_name=%s", id, via, via) /* before v1.12 */
+             : xasprintf("/_matrix/client/v3/join/%s", id);
     r->joining = true;
     api_start(r->chat->api, &(struct api_request){ .method = "POST", .path = path }, on_joined, r);
 }
@@ -215,6 +218,7 @@ void matrix_invite(struct room *r, const struct json *invite)
     const char *no = refusal(r, state_of(events, "m.room.create", ""));
     log_info("matrix_invited", KV_S("room", r->id), KV_S("by", sender), KV_S("declined", no ? no : ""));
     r->invited = !no;
+    r->barred = false;
     r->asked_ms = loop_now_ms(r->chat->loop);
     if (no)
         matrix_room_leave(r, no);
@@ -243,7 +247,7 @@ static void room_follow(struct room *r)
     const bool both = next && next->predecessor && strcmp(next->predecessor, r->id) == 0;
     if (next && next->joined && both) /* they name each other */
         move_to(r, next);
-    if (!next || next->joined || next->joining || next->timer)
+    if (!next || next->joined || next->joining || next->timer || next->barred)
         return;
     if (!next->inviter && r->inviter)
         next->inviter = xstrdup(r->inviter);

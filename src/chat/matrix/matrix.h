@@ -36,6 +36,7 @@ struct room {
     bool fresh;       /* joined by our request, not yet in a response: what it has is from before */
     bool creator;     /* we made it, and that counts for more than its levels */
     bool told_mute;   /* somebody, that we may not write there */
+    bool barred;      /* joining it was given up: only an invitation, or a new life, changes that */
     int64_t told_ms;  /* when it was last said that its messages can't be read; 0: never */
     int64_t members;  /* joined and invited, from the summary; 0: not known */
     int64_t service;  /* bots and bridges among them, beside us */
