@@ -5,6 +5,8 @@
 
 /* Symbolic links are followed. */
 bool path_is_folder(const char *path);
+/* mkdir -p, each missing folder with that mode; *made (may be NULL): the last one is ours. -1: errno. */
+must_check int path_make_folders(const char *path, unsigned mode, bool *made);
 bool path_is_program(const char *path); /* a regular file that we may execute */
 /* Folder of the running program, without a slash at its end; NULL: unknown (no /proc). The caller frees. */
 char *path_program_folder(void);

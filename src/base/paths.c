@@ -1,5 +1,6 @@
 /* paths.c - see paths.h. */
 #include "paths.h"
+#include <errno.h>
 #include <limits.h>
 #include <sys/stat.h>
 
@@ -7,6 +8,23 @@ bool path_is_folder(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+int path_make_folders(const char *path, unsigned mode, bool *made)
+{
+    autofree char *copy = xstrdup(path);
+    for (char *p = *copy ? copy + 1 : copy; *p; p++) {
+        if (*p != '/')
+            continue;
+        *p = '\0';
+        if (mkdir(copy, mode) < 0 && errno != EEXIST)
+            return -1;
+        *p = '/';
+    }
+    const bool fresh = mkdir(copy, mode) == 0;
+    if (made)
+        *made = fresh;
+    return fresh || errno == EEXIST ? 0 : -1;
 }
 
 bool path_is_program(const char *path)

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include "json.h"
 #include "log.h"
+#include "paths.h"
 #include "store.h"
 
 enum { RUNS_MAX = 100000 }; /* numbered folders below sandbook-out */
@@ -99,22 +100,6 @@ static char *absolute(const char *path)
     return xasprintf("%s/%s", here, path);
 }
 
-/* mkdir -p; *made says whether the last folder is ours. */
-static int make_folders(const char *path, bool *made)
-{
-    autofree char *copy = xstrdup(path);
-    for (char *p = copy + 1; *p; p++) {
-        if (*p != '/')
-            continue;
-        *p = '\0';
-        if (mkdir(copy, 0777) < 0 && errno != EEXIST)
-            return -1;
-        *p = '/';
-    }
-    *made = mkdir(copy, 0777) == 0;
-    return *made || errno == EEXIST ? 0 : -1;
-}
-
 static const char *temporary(void)
 {
     const char *tmp = getenv("TMPDIR");
@@ -133,7 +118,8 @@ static char *temporary_folder(bool *made)
 static char *numbered_folder(bool *made)
 {
     bool parent = false;
-    if (make_folders("sandbook-out", &parent) < 0 || faccessat(AT_FDCWD, "sandbook-out", W_OK | X_OK, AT_EACCESS) < 0)
+    if (path_make_folders("sandbook-out", 0777, &parent) < 0 ||
+        faccessat(AT_FDCWD, "sandbook-out", W_OK | X_OK, AT_EACCESS) < 0)
         return temporary_folder(made);
     for (int n = 1; n < RUNS_MAX; n++) {
         autofree char *name = xasprintf("sandbook-out/%d", n);
@@ -147,7 +133,7 @@ static char *numbered_folder(bool *made)
 int app_out(struct app *a)
 {
     a->out_dir = a->o->out ? absolute(a->o->out) : numbered_folder(&a->out_made);
-    if (a->out_made || make_folders(a->out_dir, &a->out_made) == 0)
+    if (a->out_made || path_make_folders(a->out_dir, 0777, &a->out_made) == 0)
         a->out_fd = open(a->out_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (a->out_fd >= 0 && faccessat(a->out_fd, ".", W_OK | X_OK, AT_EACCESS) == 0)
         return CLI_OK;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include "paths.h"
 #include "schema.h"
 #include "store_private.h"
 #include "str.h"
@@ -23,23 +24,6 @@ static bool is_no_place(int sys)
 static int no_folder(const char *path, int sys, struct err *e)
 {
     return err_sys(e, is_no_place(sys) ? ERR_CONFIG : ERR_STORE, sys, "cannot use %s", path);
-}
-
-/* mkdir -p: every missing folder on the way, private to the service's user. */
-static int make_path(const char *path, struct err *e)
-{
-    autofree char *copy = xstrdup(path);
-    for (char *p = copy + 1; *p; p++) {
-        if (*p != '/')
-            continue;
-        *p = '\0';
-        if (mkdir(copy, 0700) < 0 && errno != EEXIST)
-            return no_folder(copy, errno, e);
-        *p = '/';
-    }
-    if (mkdir(copy, 0700) < 0 && errno != EEXIST)
-        return no_folder(copy, errno, e);
-    return 0;
 }
 
 int store_folder(int parent, const char *name, struct err *e)
@@ -84,8 +68,8 @@ static int take_lock(struct store *s, struct err *e)
 
 static int open_all(struct store *s, const char *data_dir, struct err *e)
 {
-    if (make_path(data_dir, e) < 0)
-        return -1;
+    if (path_make_folders(data_dir, 0700, NULL) < 0) /* private to the service's user */
+        return no_folder(data_dir, errno, e);
     char real[PATH_MAX];
     if (!realpath(data_dir, real))
         return no_folder(data_dir, errno, e);
