@@ -20,6 +20,12 @@ static void words_are_commands_only_where_they_are_meant_so(void **state)
         { { .text = "help me with this table", .direct = true }, false },
         { { .text = "!help me", .direct = true }, false },
         { { .text = "helpful", .direct = true }, false },
+        { { .text = "", .mentioned = true }, true }, /* called, and nothing said */
+        { { .text = "Help!", .mentioned = true }, true },
+        { { .text = "help.", .direct = true }, true },
+        { { .text = "help?", .direct = true }, false },
+        { { .text = "\xef\xbc\x81help", .direct = true }, true },
+        { { .text = "Stop\xe3\x80\x82", .direct = true }, true },
         { { .text = "helping", .direct = true }, false },
         { { .text = "!nosuch", .direct = true }, false },
         { { .text = "!", .direct = true }, false },

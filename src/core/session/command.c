@@ -462,18 +462,34 @@ static int by_name(const void *key, const void *element)
     return order ? order : -(int)(c->name[k->n] != '\0');
 }
 
+/* Bytes of a point that ends a word of more than that: "Stop!" and "help." are what people write; a question mark asks. */
+static size_t point_behind(const char *word, size_t n)
+{
+    static const char *const points[] = { ".", "!", "\xe3\x80\x82", "\xef\xbc\x81" };
+    for (size_t i = 0; i < countof(points); i++) {
+        const size_t len = strlen(points[i]);
+        if (n > len && strncmp(word + n - len, points[i], len) == 0)
+            return len;
+    }
+    return 0;
+}
+
 const struct command *command_find(const char *text, bool bare, const char **arg)
 {
-    static const char blanks[] = " \t\r\n";
+    static const char blanks[] = " \t\r\n", wide[] = "\xef\xbc\x81";
     text += strspn(text, blanks);
-    const bool marked = *text == '!';
-    if (!marked && !bare)
+    const size_t mark = *text == '!' ? 1 : strncmp(text, wide, strlen(wide)) == 0 ? strlen(wide) : 0;
+    if (!mark && !bare)
         return NULL;
-    const struct key k = { text + marked, strcspn(text + marked, blanks) };
+    const char *word = text + mark;
+    const size_t n = strcspn(word, blanks);
+    struct key k = { word, n };
+    for (size_t point; (point = point_behind(word, k.n));)
+        k.n -= point;
     const struct command *c = bsearch(&k, commands, countof(commands), sizeof(*commands), by_name);
     if (!c)
         return NULL;
-    const char *rest = k.at + k.n + strspn(k.at + k.n, blanks);
+    const char *rest = word + n + strspn(word + n, blanks);
     const char *after = rest + strcspn(rest, blanks);
     const bool one_word = after[strspn(after, blanks)] == '\0';
     if ((*rest && !c->arg) || !one_word) /* "help me with ..." is a question */

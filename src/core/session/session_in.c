@@ -165,6 +165,13 @@ static void greet_files(struct session *s, struct request *r, const char *names)
         session_notice_words(s, r, open || s->talked ? WORD_FILE_LATE : WORD_FILE_GOT, names, NULL);
 }
 
+/* Called, and nothing said: what may be asked here. */
+static void greet(struct request *r)
+{
+    const char *arg = NULL;
+    command_run(command_find("help", true, &arg), r, "");
+}
+
 /* Delivered again: the crash may have come between the event and its files. What was deleted since is not wanted. */
 static void take_missing_files(struct session *s, struct request *r, const struct chat_event *ev)
 {
@@ -268,7 +275,9 @@ static int take_message(struct hub_chat *c, const struct chat_event *ev)
         request_route(r, ev->mentioned || ev->direct);
         return 0;
     }
-    if (addressed)
+    if (addressed && !ev->file_n && ev->mentioned)
+        greet(r);
+    else if (addressed)
         greet_files(s, r, names);
     session_set_inbox(s, seq, INBOX_DONE);
     request_free(r);
