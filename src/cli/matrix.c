@@ -98,9 +98,23 @@ static void print_value(const char *key, const struct json *v)
     AUTO(str_clear) struct str text = STR_INIT(64 << 10);
     if (json_text(v))
         str_puts(&text, json_text(v));
+    else if (json_type(v) == JSON_NULL || (json_type(v) == JSON_ARRAY && !json_len(v)))
+        str_puts(&text, "none");
     else
         json_print(&text, v);
-    (void)printf("%-20s %s\n", key, str_peek(&text));
+    (void)printf("%-34s %s\n", key, str_peek(&text));
+}
+
+/* A line for each value: the members of a member are named after both. */
+static void print_members(const char *parent, const struct json *v)
+{
+    for (const struct json *x = json_first(v); x; x = json_next(x)) {
+        autofree char *key = xasprintf("%s%s%s", parent, *parent ? "." : "", json_key(x));
+        if (json_type(x) == JSON_OBJECT)
+            print_members(key, x);
+        else
+            print_value(key, x);
+    }
 }
 
 static int print(const struct json *reply, bool as_json)
@@ -113,8 +127,7 @@ static int print(const struct json *reply, bool as_json)
     } else if (error) {
         (void)fprintf(stderr, "sandbook: %s\n", error);
     } else {
-        for (const struct json *x = json_first(reply); x; x = json_next(x))
-            print_value(json_key(x), x);
+        print_members("", reply);
     }
     return error ? CLI_FAILED : CLI_OK;
 }
@@ -138,7 +151,17 @@ static void connect_to(int *fd, const char *dir)
     }
 }
 
-static int ask_service(int fd, const struct json *request, bool as_json)
+/* A service that gave up tries nothing more by itself. */
+static int check_up(const char *word, const struct json *reply)
+{
+    if (strcmp(word, "login") != 0 || strcmp(json_str_or(reply, "state", ""), "down") != 0)
+        return CLI_OK;
+    (void)fputs("sandbook: the service has no session any more (its log says why): restart it, and it logs in\n",
+                stderr);
+    return CLI_FAILED;
+}
+
+static int ask_service(int fd, const struct json *request, const struct cli_options *o)
 {
     AUTO(str_clear) struct str line = STR_INIT(MATRIX_CONTROL_MAX);
     AUTO(str_clear) struct str got = STR_INIT(MATRIX_CONTROL_MAX);
@@ -151,7 +174,8 @@ static int ask_service(int fd, const struct json *request, bool as_json)
         (void)fputs("sandbook: the service did not answer\n", stderr);
         return CLI_FAILED;
     }
-    return print(reply, as_json);
+    const int rc = print(reply, o->json);
+    return rc == CLI_OK ? check_up(o->rest.at[0], reply) : rc;
 }
 
 /* ---- or we do it ourselves ---- */
@@ -186,11 +210,26 @@ static int wait_for(struct alone *a, bool up)
     while (!a->app.stopped && loop_now_ms(a->app.loop) < until && !(up ? matrix_is_up(a->chat) != 0 : a->done))
         if (loop_once(a->app.loop, 1000, &e) < 0)
             return cli_fail(&e);
-    if (up && matrix_is_up(a->chat) != 1) {
-        (void)fputs("sandbook: could not log in; the lines above say why\n", stderr);
-        return CLI_FAILED;
-    }
     return CLI_OK;
+}
+
+/* A session that ended can be forgotten; nothing else can be done with it. */
+static int wait_up(struct alone *a, bool to_forget)
+{
+    const int rc = wait_for(a, true);
+    if (rc != CLI_OK || matrix_is_up(a->chat) == 1 || (to_forget && matrix_is_up(a->chat) < 0))
+        return rc;
+    (void)fputs("sandbook: could not log in; the lines above say why\n", stderr);
+    return CLI_FAILED;
+}
+
+/* Only a login makes a device. */
+static int need_session(const struct alone *a)
+{
+    if (strcmp(a->app.o->rest.at[0], "login") == 0 || matrix_has_session(a->chat))
+        return CLI_OK;
+    (void)fputs("sandbook: there is no session in data_dir: sandbook matrix login makes one\n", stderr);
+    return CLI_FAILED;
 }
 
 /* The first login makes an identity, and a backup under its recovery key: before that is shown and forgotten, both are there. */
@@ -218,8 +257,11 @@ static int do_alone(struct alone *a, const struct json *request)
     };
     if (chat_matrix.open(&a->chat, &home, &events, NULL, &e) < 0)
         return cli_fail(&e);
-    rc = wait_for(a, true);
-    if (rc == CLI_OK && strcmp(json_str_or(request, "do", ""), "logout") != 0)
+    const bool logout = strcmp(json_str_or(request, "do", ""), "logout") == 0;
+    rc = need_session(a);
+    if (rc == CLI_OK)
+        rc = wait_up(a, logout);
+    if (rc == CLI_OK && !logout)
         rc = settle(a);
     if (rc != CLI_OK)
         return rc;
@@ -242,7 +284,7 @@ int cli_matrix(struct cli_options *o)
     autofree char *dir = app_data_dir(&o->conf);
     connect_to(&fd, dir);
     if (fd >= 0)
-        return ask_service(fd, request, o->json);
+        return ask_service(fd, request, o);
     struct alone a = { .app = { .o = o, .out_fd = -1 }, .rc = CLI_FAILED };
     rc = do_alone(&a, request);
     chat_matrix.close(a.chat);

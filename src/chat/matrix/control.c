@@ -251,7 +251,7 @@ static int forget_device(struct chat *c, struct err *e)
 static void on_logged_out(void *ud, const struct api_answer *a)
 {
     struct logout *x = ud;
-    struct err e = { 0 }, over = { 0 };
+    struct err e = { 0 };
     const bool gone = a->err.kind == ERR_NONE || a->status == 401 || a->err.kind == ERR_CONFIG;
     int rc = 0;
     if (!gone)
@@ -259,8 +259,8 @@ static void on_logged_out(void *ud, const struct api_answer *a)
     else
         rc = forget_device(x->c, &e);
     if (rc == 0) {
-        (void)err_set(&over, ERR_CONFIG, "logged out by the operator");
-        matrix_down(x->c, &over);
+        log_info("matrix_logged_out", KV_S("user", x->c->login.user));
+        matrix_end(x->c);
     }
     finish(x->done, x->ud, rc, &e);
     free(x);
@@ -271,6 +271,8 @@ static void logout(struct chat *c, const struct json *request, matrix_control_fn
     (void)request;
     struct logout *x = xcalloc(1, sizeof(*x));
     *x = (struct logout){ .c = c, .done = done, .ud = ud };
+    if (c->dead) /* for whatever reason: the server may know the session yet */
+        api_token(c->api, c->login.token);
     api_start(c->api, &(struct api_request){ .method = "POST", .path = "/_matrix/client/v3/logout" }, on_logged_out, x);
 }
 
@@ -297,6 +299,11 @@ void matrix_control(struct chat *c, const struct json *request, matrix_control_f
         return;
     }
     reply_error(done, ud, "no such command");
+}
+
+bool matrix_has_session(const struct chat *c)
+{
+    return c->login.device != NULL;
 }
 
 int matrix_is_up(const struct chat *c)

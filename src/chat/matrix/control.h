@@ -27,6 +27,8 @@ enum { MATRIX_CONTROL_MAX = 1 << 20 }; /* bytes of a line */
 /* done is called once, maybe before this returns; reply is borrowed. */
 typedef void matrix_control_fn(void *ud, const struct json *reply);
 void matrix_control(struct chat *c, const struct json *request, matrix_control_fn *done, void *ud);
+/* A login was kept, be it good or not. */
+bool matrix_has_session(const struct chat *c);
 /* Logged in and syncing: 1; down for good: -1; else 0. */
 int matrix_is_up(const struct chat *c);
 /* And encryption has what the configuration wants of it: the device is signed, keys are backed up. */

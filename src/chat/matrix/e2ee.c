@@ -77,7 +77,8 @@ static void check_state(struct chat *c)
         return;
     x->started = true;
     if (state == CRYPTO_REFUSED)
-        log_error("matrix_encryption_refused", KV_S("why", crypto_refusal(x->crypto)));
+        log_error("matrix_encryption_refused", KV_S("why", crypto_refusal(x->crypto)),
+                  KV_S("cure", "a new device: sandbook matrix logout, then login"));
     matrix_sync_start(c);
 }
 

@@ -102,7 +102,13 @@ int matrix_login_load(struct chat *c, bool *found, struct err *e)
 
 void matrix_down(struct chat *c, const struct err *e)
 {
-    log_error("matrix_down", KV_S("user", c->conf->matrix_user), KV_E(e));
+    if (!c->dead)
+        log_error("matrix_down", KV_S("user", c->conf->matrix_user), KV_E(e));
+    matrix_end(c);
+}
+
+void matrix_end(struct chat *c)
+{
     c->dead = true;
     c->login.up = false;
     api_token(c->api, NULL);
@@ -189,6 +195,7 @@ static void on_refreshed(void *ud, const struct api_answer *a)
 static void on_refresh_due(void *ud)
 {
     struct chat *c = ud;
+    loop_cancel(c->loop, c->login.refresh_timer); /* a refusal came before it */
     c->login.refresh_timer = 0;
     if (c->login.renewed) /* one at a time */
         return;
@@ -316,6 +323,25 @@ static void logged_in(struct chat *c)
               on_media_config, c);
 }
 
+/* What the server says of the token, against what is configured and kept. */
+static void check_owner(const struct chat *c, const char *user, const char *device, struct err *e)
+{
+    const struct login *l = &c->login;
+    if (strcmp(user, c->conf->matrix_user) != 0 && l->user)
+        (void)err_set(e, ERR_CONFIG,
+                      "data_dir holds a session of %.60s, but matrix.user is %.60s: set that back, name another "
+                      "data_dir, or end the session: sandbook matrix logout",
+                      user, c->conf->matrix_user);
+    else if (strcmp(user, c->conf->matrix_user) != 0)
+        (void)err_set(e, ERR_CONFIG, "the token in matrix.access_token_file belongs to %.80s, but matrix.user is %.80s",
+                      user, c->conf->matrix_user);
+    else if (l->device && strcmp(device, l->device) != 0)
+        (void)err_set(e, ERR_CONFIG,
+                      "the token belongs to device %.40s, but data_dir to device %.40s: give a token of that one, or "
+                      "begin anew: sandbook matrix logout, then login",
+                      device, l->device);
+}
+
 static void on_whoami(void *ud, const struct api_answer *a)
 {
     struct chat *c = ud;
@@ -324,12 +350,8 @@ static void on_whoami(void *ud, const struct api_answer *a)
     c->login.asking = false;
     if (e.kind == ERR_NONE && (!mx_is_user(user) || !device))
         (void)err_set(&e, ERR_CONFIG, "the server does not say which user and device the token belongs to");
-    if (e.kind == ERR_NONE && user && strcmp(user, c->conf->matrix_user) != 0)
-        (void)err_set(&e, ERR_CONFIG, "the token belongs to %.80s, but matrix.user is %.80s", user,
-                      c->conf->matrix_user);
-    if (e.kind == ERR_NONE && c->login.device && device && strcmp(device, c->login.device) != 0)
-        (void)err_set(&e, ERR_CONFIG, "the token belongs to device %.40s, but data_dir to device %.40s", device,
-                      c->login.device);
+    if (e.kind == ERR_NONE && user && device)
+        check_owner(c, user, device, &e);
     if (e.kind != ERR_NONE || !user || !device) {
         if (!c->dead)
             matrix_login_again(c, &e);

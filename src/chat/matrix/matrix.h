@@ -122,6 +122,7 @@ void matrix_login_stale(void *ud, bool soft_logout);
 void matrix_login_clear(struct login *l);
 /* The account's session is over for good. */
 void matrix_down(struct chat *c, const struct err *e);
+void matrix_end(struct chat *c); /* the same, as somebody wanted */
 must_check int matrix_login_keep(struct chat *c, struct err *e);
 must_check int matrix_login_load(struct chat *c, bool *found, struct err *e);
 void matrix_login_whoami(struct chat *c);

@@ -348,7 +348,8 @@ static int fetched(struct crypto *c, struct req *r, int status, const struct jso
         return 0;
     }
     if (!ssss_key_from_words(c->recovery_words, body, x->ssss)) {
-        unsigned_for(c, "the recovery key is not the one of the account's secret storage");
+        unsigned_for(c,
+                     "the recovery key is not the one of the account's secret storage: see matrix.recovery_key_file");
         return 0;
     }
     x->have_ssss = true;
