@@ -21,11 +21,14 @@ static void read_content(const struct json *content)
     mx_relation_read(&r, json_get(content, "m.relates_to"));
     must((r.type == MX_NO_RELATION || r.type == MX_OTHER_RELATION) || mx_is_event(r.target));
     must(!r.reply_to || mx_is_event(r.reply_to));
-    if (mx_file_read(&f, content)) {
+    if (mx_file_read(&f, content) && *f.mxc) {
         autofree char *server = NULL, *media = NULL;
         must(mx_split_mxc(f.mxc, &server, &media) && f.bytes >= 0);
         must(!strpbrk(media, "/.%?#") && !strpbrk(server, "/%?#"));
     }
+    for (const struct json *x = json_first(mx_gallery(content)); x; x = json_next(x))
+        if (mx_file_read(&f, x))
+            must(f.name && f.mxc && f.bytes >= 0);
     (void)mx_is_mentioned(content, &self);
     autofree char *text = mx_text(content, &self, r.reply_to != NULL);
     must(utf8_valid(text, strlen(text)));

@@ -73,6 +73,14 @@ static const struct {
     { "{\"msgtype\":\"m.text\",\"body\":\"  @bot:example.org   sum it\"}", false, "sum it" },
     { "{\"msgtype\":\"m.text\",\"body\":\"Data Bot, sum it\"}", false, "sum it" },
     { "{\"msgtype\":\"m.text\",\"body\":\"both of them\"}", false, "both of them" },
+    { "{\"msgtype\":\"m.text\",\"body\":\"[Data Bot](https://matrix.to/#/@bot:example.org): undo\"}", false, "undo" },
+    { "{\"msgtype\":\"m.text\",\"body\":\"[x](https://matrix.to/#/%40bot%3Aexample.org?via=a) undo\"}", false, "undo" },
+    { "{\"msgtype\":\"m.text\",\"body\":\"[x](https://matrix.to/#/@bob:example.org) undo\"}", false,
+      "[x](https://matrix.to/#/@bob:example.org) undo" },
+    { "{\"msgtype\":\"m.text\",\"body\":\"@[Data Bot] undo\"}", false, "undo" },
+    { "{\"msgtype\":\"m.text\",\"body\":\"[1,2] undo\"}", false, "[1,2] undo" },
+    { "{\"msgtype\":\"m.text\",\"body\":\"Data Bot\\uff1a\\u3000\\u6c42\\u548c\"}", false, "\u6c42\u548c" },
+    { "{\"msgtype\":\"m.text\",\"body\":\"bot\\uff0c\\u6c42\\u548c\"}", false, "\u6c42\u548c" },
     { "{\"msgtype\":\"m.text\",\"body\":\"> <@a:b> old\\n> more\\n\\nnew\"}", true, "new" },
     { "{\"msgtype\":\"m.text\",\"body\":\"> a quote of mine\"}", false, "> a quote of mine" },
     { "{\"msgtype\":\"m.text\",\"body\":\"> only a quote\"}", true, "> only a quote" },
@@ -176,7 +184,34 @@ static void a_sealed_file_goes_before_an_empty_address(void **state)
     assert_true(mx_file_read(&f, plain));
     assert_null(f.encrypted);
     assert_int_equal(f.bytes, 0);
-    assert_false(mx_file_read(&f, none));
+    assert_true(mx_file_read(&f, none)); /* whoever sent it is told that it did not come */
+    assert_string_equal(f.mxc, "");
+}
+
+static void a_gallery_is_several_files_with_a_caption(void **state)
+{
+    (void)state;
+    autojson struct json *j =
+        parsed("{\"msgtype\":\"dm.filament.gallery\",\"body\":\"bot: compare\",\"itemtypes\":["
+               "{\"itemtype\":\"m.file\",\"body\":\"a.csv\",\"url\":\"mxc://a.example/b\"},"
+               "{\"itemtype\":\"m.image\",\"body\":\"b.png\",\"file\":{\"url\":\"mxc://a.example/c\"}},"
+               "{\"itemtype\":\"m.gallery\",\"itemtypes\":[]},5]}");
+    autojson struct json *none =
+        parsed("{\"msgtype\":\"m.gallery\",\"body\":\"a\",\"itemtypes\":{\"itemtype\":\"m.file\"}}");
+    autofree char *text = mx_text(j, &self, false);
+    struct mx_file f;
+    assert_int_equal(mx_msgtype(j), MX_FILE);
+    assert_string_equal(text, "compare");
+    assert_false(mx_file_read(&f, j));
+    const struct json *x = json_first(mx_gallery(j));
+    assert_true(mx_file_read(&f, x));
+    assert_string_equal(f.name, "a.csv");
+    x = json_next(x);
+    assert_true(mx_file_read(&f, x));
+    assert_non_null(f.encrypted);
+    while ((x = json_next(x)))
+        assert_false(mx_file_read(&f, x));
+    assert_null(mx_gallery(none));
 }
 
 static void names_match_patterns(void **state)
@@ -220,7 +255,7 @@ static void read_all_of(const struct json *j)
     mx_relation_read(&r, json_get(content, "m.relates_to"));
     assert_true(!r.reply_to || mx_is_event(r.reply_to));
     if (mx_file_read(&f, content))
-        assert_true(f.bytes >= 0 && strncmp(f.mxc, "mxc://", 6) == 0);
+        assert_true(f.bytes >= 0 && (!*f.mxc || strncmp(f.mxc, "mxc://", 6) == 0));
     (void)mx_is_mentioned(content, &self);
     autofree char *text = mx_text(content, &self, true);
     assert_true(utf8_valid(text, strlen(text)));
@@ -261,6 +296,7 @@ int main(void)
         cmocka_unit_test(u8_relations),
         cmocka_unit_test(media_addresses_stay_in_their_place),
         cmocka_unit_test(a_sealed_file_goes_before_an_empty_address),
+        cmocka_unit_test(a_gallery_is_several_files_with_a_caption),
         cmocka_unit_test(names_match_patterns),
         cmocka_unit_test(segments_are_escaped_and_back),
         cmocka_unit_test(u9_events_that_were_tampered_with_do_no_harm),

@@ -83,7 +83,7 @@ static bool is_link_to(const char *href, size_t n, const char *user)
 static bool links_to_us(const char *html, const char *user)
 {
     static const char attribute[] = "href=";
-    for (const char *p = html; (p = strstr(p, attribute));) {
+    for (const char *p = html; (p = strcasestr(p, attribute));) {
         p += strlen(attribute);
         const char quote = *p;
         if (quote != '"' && quote != '\'')
@@ -112,17 +112,54 @@ static bool names_whole_id(const char *body, const char *user)
     return false;
 }
 
+/* Bytes of what may part a name from the rest: also as it is written in Chinese and Japanese. */
+static size_t parting(const char *p)
+{
+    static const char *const marks[] = {
+        ":", ",", " ", "\t", "\n", "\xef\xbc\x9a", "\xef\xbc\x8c", "\xe3\x80\x81", "\xe3\x80\x80", "\xc2\xa0"
+    };
+    for (size_t i = 0; i < countof(marks); i++)
+        if (strncmp(p, marks[i], strlen(marks[i])) == 0)
+            return strlen(marks[i]);
+    return 0;
+}
+
+static size_t all_parting(const char *text)
+{
+    const char *p = text;
+    for (size_t n; (n = parting(p));)
+        p += n;
+    return (size_t)(p - text);
+}
+
 /* Bytes of name and what parts it from the rest, when body begins with it; else 0. */
 static size_t name_in_front(const char *body, const char *name)
 {
     const size_t n = strlen(name);
     if (n == 0 || strncasecmp(body, name, n) != 0)
         return 0;
-    if (body[n] && !strchr(":, \t\n", body[n]))
+    if (body[n] && !parting(body + n))
         return 0;
-    size_t rest = n + strspn(body + n, ":,");
-    rest += strspn(body + rest, " \t\n");
-    return rest;
+    return n + all_parting(body + n);
+}
+
+/* The body of a pill where a client writes it as Markdown, [name](https://matrix.to/#/@bot:example.org), or as @[name]. */
+static size_t pill_in_front(const char *body, const struct mx_self *self)
+{
+    const char *p = body + (*body == '@');
+    const char *end = *p == '[' ? strchr(p, ']') : NULL;
+    if (!end)
+        return 0;
+    if (end[1] == '(') {
+        const char *close = strchr(end, ')');
+        return close && is_link_to(end + 2, (size_t)(close - end - 2), self->user)
+                   ? (size_t)(close + 1 - body) + all_parting(close + 1)
+                   : 0;
+    }
+    const size_t n = (size_t)(end - p - 1);
+    return *body == '@' && n > 0 && n == strlen(self->display_name) && strncasecmp(p + 1, self->display_name, n) == 0
+               ? (size_t)(end + 1 - body) + all_parting(end + 1)
+               : 0;
 }
 
 /* "@bot:elsewhere.org": somebody else's whole id that begins like our name. */
@@ -135,6 +172,7 @@ static bool goes_on_as_id(const char *text, const char *localpart)
 static size_t address_in_front(const char *body, const struct mx_self *self)
 {
     size_t n = name_in_front(body, self->user);
+    n = n ? n : pill_in_front(body, self);
     n = n ? n : name_in_front(body, self->display_name);
     n = n ? n : name_in_front(body, self->localpart);
     if (!n && *body == '@' && !goes_on_as_id(body + 1, self->localpart)) {
@@ -161,22 +199,32 @@ bool mx_is_mentioned(const struct json *content, const struct mx_self *self)
 
 /* ---- files ---- */
 
-enum mx_msgtype mx_msgtype(const struct json *content)
+static enum mx_msgtype type_of_word(const char *word)
 {
     static const struct {
         const char *word;
         enum mx_msgtype type;
     } types[] = {
-        { "m.text", MX_TEXT },     { "m.emote", MX_TEXT },
-        { "m.notice", MX_NOTICE }, { "m.image", MX_FILE },
-        { "m.file", MX_FILE },     { "m.audio", MX_FILE },
-        { "m.video", MX_FILE },    { "m.key.verification.request", MX_VERIFICATION },
+        { "m.text", MX_TEXT },
+        { "m.emote", MX_TEXT },
+        { "m.notice", MX_NOTICE },
+        { "m.image", MX_FILE },
+        { "m.file", MX_FILE },
+        { "m.audio", MX_FILE },
+        { "m.video", MX_FILE },
+        { "m.gallery", MX_FILE },
+        { "dm.filament.gallery", MX_FILE },
+        { "m.key.verification.request", MX_VERIFICATION },
     };
-    const char *word = json_str_or(content, "msgtype", "");
     for (size_t i = 0; i < countof(types); i++)
         if (strcmp(word, types[i].word) == 0)
             return types[i].type;
     return MX_OTHER;
+}
+
+enum mx_msgtype mx_msgtype(const struct json *content)
+{
+    return type_of_word(json_str_or(content, "msgtype", ""));
 }
 
 static bool is_mxc(const char *url)
@@ -192,9 +240,22 @@ static const char *file_name(const struct json *content)
     return name && *name ? name : "file";
 }
 
+/* Albums: Element X and others send them before the proposal is part of the specification (MSC4274). */
+static bool is_gallery(const char *word)
+{
+    return strcmp(word, "m.gallery") == 0 || strcmp(word, "dm.filament.gallery") == 0;
+}
+
+const struct json *mx_gallery(const struct json *content)
+{
+    const struct json *items = is_gallery(json_str_or(content, "msgtype", "")) ? json_get(content, "itemtypes") : NULL;
+    return json_type(items) == JSON_ARRAY ? items : NULL;
+}
+
 bool mx_file_read(struct mx_file *out, const struct json *content)
 {
-    if (mx_msgtype(content) != MX_FILE)
+    const char *word = json_str_or(content, "msgtype", json_str_or(content, "itemtype", ""));
+    if (is_gallery(word) || type_of_word(word) != MX_FILE)
         return false;
     const struct json *file = json_get(content, "file"), *info = json_get(content, "info");
     const char *sealed = json_str_or(file, "url", NULL), *plain = json_str_or(content, "url", NULL);
@@ -209,8 +270,10 @@ bool mx_file_read(struct mx_file *out, const struct json *content)
         out->mxc = sealed;
     } else if (is_mxc(plain)) {
         out->mxc = plain;
+    } else {
+        out->mxc = ""; /* its sender's upload failed, maybe: nobody gets it */
     }
-    return out->mxc != NULL;
+    return true;
 }
 
 /* ---- text ---- */
@@ -232,7 +295,7 @@ char *mx_text(const struct json *content, const struct mx_self *self, bool is_re
 {
     struct str s = STR_INIT(TEXT_MAX);
     const char *body = json_str_or(content, "body", "");
-    if (mx_msgtype(content) == MX_FILE) {
+    if (mx_msgtype(content) == MX_FILE && !is_gallery(json_str_or(content, "msgtype", ""))) {
         const char *name = json_str_or(content, "filename", NULL);
         if (!name || !*name || strcmp(name, body) == 0)
             return xstrdup("");

@@ -40,8 +40,11 @@ struct mx_file {
     const struct json *encrypted; /* the "file" object; NULL: plain */
     int64_t bytes;                /* as its sender says; 0: not said */
 };
-/* True when the message carries a file with a usable address. */
+/* True when the message, or an item of a gallery, is a file. mxc "": without a usable address. */
 bool mx_file_read(struct mx_file *out, const struct json *content);
+
+/* The items of a message that is several files; NULL: it is none. */
+const struct json *mx_gallery(const struct json *content);
 
 /* The words of a message: body or caption, fit to be shown, without the quote that old clients put in front of replies and without
  * the mention of us in front. is_reply: there is a reply_to. "" for a file without a caption. Caller frees. */

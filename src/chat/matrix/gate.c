@@ -15,7 +15,7 @@ static struct mx_self self_of(const struct chat *c)
                              .display_name = c->display_name ? c->display_name : "" };
 }
 
-void work_add_source(struct work *w, const struct json *content, const char *message)
+static void add_source(struct work *w, const struct json *content, const char *message)
 {
     struct mx_file f;
     if (w->source_n == WORK_FILES_MAX || !mx_file_read(&f, content))
@@ -27,6 +27,24 @@ void work_add_source(struct work *w, const struct json *content, const char *mes
                                                 .message = xstrdup_or_null(message),
                                                 .encrypted = f.encrypted ? json_dup(f.encrypted) : NULL,
                                                 .bytes = f.bytes };
+}
+
+void work_add_source(struct work *w, const struct json *content, const char *message)
+{
+    const struct json *items = mx_gallery(content);
+    if (!items)
+        add_source(w, content, message);
+    for (const struct json *x = json_first(items); x; x = json_next(x))
+        add_source(w, x, message);
+}
+
+void work_add_unread(struct work *w)
+{
+    const char *quoted = w->relation.reply_to;
+    if (w->source_n < WORK_FILES_MAX && quoted && strcmp(w->fetch[w->fetched - 1], quoted) == 0)
+        w->source[w->source_n++] = (struct source){ .name = xstrdup("the message you reply to"),
+                                                    .mxc = xstrdup(""),
+                                                    .problem = "its key is not here, so that it can't be read" };
 }
 
 static void add_fetch(struct work *w, const char *event)

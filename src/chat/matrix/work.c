@@ -171,6 +171,10 @@ static void get_file(struct work *w)
 {
     const struct source *s = &w->source[w->file_n];
     const struct media_get g = { .mxc = s->mxc, .max_bytes = w->c->conf->upload_max_bytes };
+    if (s->problem) {
+        on_file(w, -1, 0, s->problem);
+        return;
+    }
     if (s->bytes > g.max_bytes) {
         autofree char *problem = xasprintf("it is larger than %lld MB", (long long)(g.max_bytes >> 20));
         on_file(w, -1, 0, problem);
@@ -186,8 +190,10 @@ static void add_fetched(struct work *w, const struct mx_event *ev, const struct 
     AUTO(crypto_message_clear) struct crypto_message clear = { 0 };
     struct err e = { 0 };
     const bool sealed = strcmp(ev->type, "m.room.encrypted") == 0;
-    if (sealed && e2ee_open(w->c, w->row->room->id, event, &clear, &e) != 1)
-        return; /* without that file, then */
+    if (sealed && e2ee_open(w->c, w->row->room->id, event, &clear, &e) != 1) {
+        work_add_unread(w);
+        return;
+    }
     if (!sealed && w->row->room->encrypted)
         return;
     if (strcmp(sealed ? clear.type : ev->type, "m.room.message") == 0)

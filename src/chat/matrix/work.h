@@ -4,13 +4,14 @@
 #include "e2ee.h"
 #include "inbox.h"
 
-enum { WORK_FILES_MAX = 16, WORK_FETCH_MAX = 2 };
+enum { WORK_FILES_MAX = 64 /* a gallery has at most 60 */, WORK_FETCH_MAX = 2 };
 
 struct source {
     char *name, *mxc;
     char *message;          /* the event that it is of; NULL: the one worked on */
     struct json *encrypted; /* NULL: plain */
     int64_t bytes;
+    const char *problem; /* it can't be had, for that reason; NULL: it may */
 };
 
 struct work {
@@ -46,4 +47,6 @@ bool work_learn(struct work *w, const struct mx_event *ev);
 void work_add_source(struct work *w, const struct json *content, const char *message);
 /* Deleted before it could be worked on. */
 must_check int work_is_deleted(const struct work *w, bool *deleted, struct err *e);
+/* The event that was just fetched is quoted, and can't be read: had it a file, its sender should know. */
+void work_add_unread(struct work *w);
 #endif
