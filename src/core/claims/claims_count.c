@@ -60,26 +60,10 @@ static bool is_measured(const char *behind)
 
 static bool is_about_parts(const char *question)
 {
-    static const char *const words[] = { "average",
-                                         "mean",
-                                         "median",
-                                         " per ",
-                                         "by how many",
-                                         "ratio",
-                                         "typical",
-                                         "expect",
-                                         "estimate",
-                                         "durchschnitt",
-                                         "mittel",
-                                         " pro ",
-                                         "moyen",
-                                         "promedi",
-                                         "medi",
-                                         "平均",
-                                         "每",
-                                         "m\xc3\xa9"
-                                         "dia",
-                                         "평균" };
+    static const char *const words[] = { "average", "mean",    "median", " per ",    "by how many",
+                                         "ratio",   "typical", "expect", "estimate", "durchschnitt",
+                                         "mittel",  " pro ",   "moyen",  "promedi",  "medi",
+                                         "平均",    "每",      "média",  "평균" };
     for (size_t i = 0; i < countof(words); i++)
         if (strcasestr(question, words[i]))
             return true;
