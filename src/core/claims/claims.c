@@ -88,21 +88,27 @@ static void add_groups(struct evidence *e, const struct run *r)
     }
 }
 
+/* With the magnitude and the percent sign that may stand behind it. */
+static void add_read(struct evidence *e, const char *begin, const char *at, const struct number *n)
+{
+    double scale = 1;
+    const char *end = number_magnitude(n->end, &scale);
+    add_values(e, n, 1);
+    if (scale > 1)
+        add_values(e, n, scale);
+    if (n->n && number_percent(begin, at, &end))
+        add_values(e, n, scale / 100);
+}
+
 /* As a claim that begins at this digit would be read. */
 static void add_from(struct evidence *e, const char *begin, const char *at)
 {
     struct number n;
     struct run r;
-    double scale = 1;
     (void)number_read(&n, &r, at);
-    const char *end = number_magnitude(n.end, &scale);
-    add_values(e, &n, 1);
-    if (scale > 1)
-        add_values(e, &n, scale);
-    if (n.n && number_percent(begin, at, &end))
-        add_values(e, &n, scale / 100);
+    add_read(e, begin, at, &n);
     if (number_spaced(&n, begin, at))
-        add_values(e, &n, 1);
+        add_read(e, begin, at, &n);
 }
 
 static const char *add_spelled(struct evidence *e, const char *begin, const char *at)
