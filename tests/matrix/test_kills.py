@@ -113,7 +113,7 @@ class Kills(Encrypted):
         self.dan = self.js("dan", identity=False)  # whose new devices get keys although nobody signs them
         room = self.room(ann, victim.bot, self.dan, encryption={"rotation_period_msgs": 3})
         self.ask(ann, victim.bot, room, "hello")
-        self.checked = {e["event_id"] for e in self.history(ann, room)}
+        self.checked = {e["event_id"] for e in ann.account.history(room)}
         victim.bot.stop()
         victim.bot.answers(*(list(answers) or [{"text": "an answer"}]) * 100)
         victim.starts()
@@ -206,7 +206,7 @@ class Kills(Encrypted):
     def goes_through(self, victim: Victim, ann: JsPerson, room: str, plan: list[str], prompts: int = 20) -> None:
         """Twenty questions, and with every few of them it dies at the plan's next point; nobody waits for an answer before the last is asked."""
         points, asked = self.points(victim, ann, room), []
-        self.begin(ann)
+        del ann.events[:]  # what was said before is checked
         for n, point in enumerate(plan):
             points[point]()
             asked += [ann.say(room, f"question {i}", victim.bot.user) for i in range(n * prompts // len(plan), (n + 1) * prompts // len(plan))]
@@ -220,7 +220,7 @@ class Kills(Encrypted):
         """The same with a file in each question and two in each answer. A turn that runs at a death is told to be cut off, and makes none: so
         nothing goes up before all have run that were asked with it, and what comes down is each death's only one."""
         points, asked = self.points(victim, ann, room), []
-        self.begin(ann)
+        del ann.events[:]  # what was said before is checked
         for n, point in enumerate(plan):
             its = list(range(n * prompts // len(plan), (n + 1) * prompts // len(plan)))
             points[point]()
@@ -273,24 +273,10 @@ class Kills(Encrypted):
                 self.assertEqual((data[:4], ann.download({"file": content["info"]["thumbnail_file"]})[:4]), (b"\x89PNG", b"\x89PNG"))
             self.assertEqual(sum(map(wanted, ann.events)), 1, kind)
 
-    def begin(self, ann: JsPerson) -> None:
-        """What was said before is forgotten by her client; what the server has is remembered up to here."""
-        ann.account.sync(0)
-        del ann.events[:]
-
-    def history(self, ann: JsPerson, room: str) -> list[dict]:
-        """What the server has, from the first time on that it was asked."""
-        events = ann.account.events.setdefault(room, [])
-        before = -1
-        while before < len(events):
-            before = len(events)
-            ann.account.sync(0)
-        return events
-
     def assert_once(self, victim: Victim, ann: JsPerson, room: str, asked: list[str]) -> None:
         """Each of these has one answer, none before them has another by now, no index was ever used twice, and she can read it all."""
         bot = victim.bot
-        history = [e for e in self.history(ann, room) if e["sender"] == bot.user and e["type"] == "m.room.encrypted"]
+        history = [e for e in ann.account.history(room) if e["sender"] == bot.user and e["type"] == "m.room.encrypted"]
         new = {e["event_id"] for e in history} - self.checked
         seen: dict[str, dict] = {}
 
