@@ -144,7 +144,8 @@ before = set(os.listdir('/proc/self/fd'))
 import kernel
 light = sorted(m for m in sys.modules if m.startswith('kernel.'))
 kernel.preload(once=len(sys.argv) > 3)
-from kernel.shell import shell
+from kernel.shell import Shell, shell
+made = Shell.initialized()
 from matplotlib import pyplot
 import gc
 print(json.dumps({
@@ -154,6 +155,7 @@ print(json.dumps({
     'children': open('/proc/self/task/%d/children' % os.getpid()).read(),
     'names': sorted(n for n in shell().user_ns if not n.startswith('_')),
     'outputs': [len(shell().user_ns['Out']), len(shell().user_ns['In'])],
+    'shell': made,
     'figures': pyplot.get_fignums(),
     'modules': [m for m in ('polars', 'statsmodels.api', 'tkinter', 'kernel.files.intake') if m in sys.modules],
     'warm': sorted(m for m in json.loads(sys.argv[2]) if m in sys.modules),
@@ -189,6 +191,7 @@ class Preload(unittest.TestCase):
                         "children": "",
                         "names": ["In", "Out", "exit", "get_ipython", "open", "quit"],
                         "outputs": [0, 1],
+                        "shell": True,
                         "figures": [],
                         "modules": [],
                         "warm": warm,

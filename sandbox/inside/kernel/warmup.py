@@ -107,12 +107,20 @@ def preload(once: bool) -> None:
         warnings.simplefilter("ignore")
         _import(_FIRST if once else _FIRST + _REST)
     install()
+    _make_shell()
     if not once:
         _warm()
     _import_checkpoint()
     _check()
     if not once:
         settle.settle()
+
+
+def _make_shell() -> None:
+    """Here, where a folder to work in is certain: in a box it need not be, and IPython asks for it."""
+    from .shell import shell
+
+    shell()
 
 
 def _warm() -> None:
