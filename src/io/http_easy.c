@@ -211,8 +211,7 @@ int http_easy_error(const struct http_call *c, struct err *e)
     case CURLE_SSL_CERTPROBLEM: return err_set(e, ERR_CONFIG, "%s: %s", c->host->name, words);
     case CURLE_ABORTED_BY_CALLBACK:
         return err_set(e, ERR_STORE, "%s: the file to be sent could not be read", c->host->name);
-    case CURLE_WEIRD_SERVER_REPLY:
-    case CURLE_BAD_CONTENT_ENCODING: return err_set(e, ERR_DATA, "%s: %s", c->host->name, words);
-    default: return err_set(e, ERR_NET, "%s: %s", c->host->name, words);
+    case CURLE_WEIRD_SERVER_REPLY: return err_set(e, ERR_DATA, "%s: %s", c->host->name, words);
+    default: return err_set(e, ERR_NET, "%s: %s", c->host->name, words); /* also what was packed and came spoilt */
     }
 }

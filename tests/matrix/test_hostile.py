@@ -351,7 +351,7 @@ class Tokens(Case):
                  ("matrix_down", "takes no password", "POST", "/login", lambda h, b: h.reply(404, {"errcode": "M_UNRECOGNIZED"}), {}),
                  ("matrix_login_waits", "is not a Matrix homeserver", "GET", "/versions", lambda h, b: h.reply(200, page, Content_Type="text/html"), {}),
                  ("matrix_login_waits", "is not a Matrix homeserver", "GET", "/versions", lambda h, b: h.reply(404, page, Content_Type="text/html"), {}),
-                 ("matrix_down", "belongs to @other:fake", "GET", "/whoami", lambda h, b: h.reply(200, {"user_id": "@other:fake", "device_id": "D"}), {}),
+                 ("matrix_down", "data_dir holds a session of @other:fake", "GET", "/whoami", lambda h, b: h.reply(200, {"user_id": "@other:fake", "device_id": "D"}), {}),
                  ("matrix_clock", "clock", "GET", "/versions", lambda h, b: h.reply(200, {"versions": ["v1.11"]}, Date="Mon, 30 Nov 2015 01:00:00 GMT"), {}),
                  ("matrix_down", "access_token_file", "GET", "/whoami", lambda h, b: h.reply(401, {"errcode": "M_UNKNOWN_TOKEN"}), {"auth": "token", "password_file": ""}),
                  ("matrix_login_waits", "matrix.homeserver", "GET", "/nothing", lambda h, b: None, {"homeserver": "http://127.0.0.1:9"})]

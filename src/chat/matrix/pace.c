@@ -18,9 +18,11 @@ bool outbox_open(struct outbox *o, int64_t *wait_ms)
     return *wait_ms <= 0 && o->in_flight < (o->pace_ms ? 1 : FLIGHT_MAX);
 }
 
-/* Too fast: the next ones go at the pace that it seems to want. Anything else is for a person to mend, and says nothing of a pace. */
+/* Too fast: the next ones go at the pace that it seems to want. Anything else is for a person to mend, and says nothing of a pace. The wait
+ * is counted from now, not from the message before, so it is a little short as a pace. */
 static void learn(struct outbox *o, int64_t now, int64_t retry_ms)
 {
+    retry_ms += retry_ms / 10;
     if (o->pace_ms && now >= o->until_ms)
         o->pace_ms += retry_ms; /* we kept our pace, and it was short by this */
     else if (retry_ms > o->pace_ms)
