@@ -205,7 +205,7 @@ class Identity(Encrypted):
         bot = self.ready_bot({"text": "hello"})
         first = bot.command("status")["device"]
         self.assertEqual(bot.command("logout"), {"ok": True})
-        bot.logged("matrix_down")
+        bot.logged("matrix_logged_out")
         bot.stop()
         second = bot.command("login")
         self.assertEqual(second["state"], "syncing")
