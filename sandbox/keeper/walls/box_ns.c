@@ -341,11 +341,11 @@ int box_keeper_confine(struct err *e)
 
 /* ---- a zygote ---- */
 
-static const char HOME_IS_DATA[] = "HOME=" BOX_DATA;
+static const char HOME_IS_DATA[] = "HOME=" BOX_DATA, ZYGOTE[] = BOX_SUPPORT "/zygote.py";
 
 static _Noreturn void exec_zygote(bool once)
 {
-    const char *const argv[] = { BOX_PYTHON, "-I", BOX_SUPPORT "/zygote.py", once ? "--once" : NULL, NULL };
+    const char *const argv[] = { BOX_PYTHON, "-I", ZYGOTE, once ? "--once" : NULL, NULL };
     static const char *const env[] = {
         "PATH=/usr/local/bin:/usr/bin:/bin",
         HOME_IS_DATA,
