@@ -331,10 +331,28 @@ static void programs_that_nobody_asked_for_are_left_out(void **state)
     }
 }
 
+static void what_is_written_out_is_no_answer_and_a_sequence_is(void **state)
+{
+    static const char *const units[][2] = {
+        { "aB3xY7kQ+/", "" }, { "ACGTTGCA", NULL }, { "x", NULL }, { "1234567", NULL }
+    };
+    (void)state;
+    for (size_t i = 0; i < countof(units); i++) {
+        AUTO(str_clear) struct str in = STR_INIT(1 << 16);
+        str_puts(&in, "It is ");
+        while (in.len < 2000)
+            str_puts(&in, units[i][0]);
+        autofree char *out = answer_clean(str_peek(&in), NULL, 0, "en");
+        if (!units[i][1] != (strcmp(out, str_peek(&in)) == 0))
+            fail_msg("%s: %.60s", units[i][0], out);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(programs_that_nobody_asked_for_are_left_out),
+        cmocka_unit_test(what_is_written_out_is_no_answer_and_a_sequence_is),
         cmocka_unit_test(short_text_is_left_alone),
         cmocka_unit_test(long_text_keeps_its_head_and_its_tail),
         cmocka_unit_test(characters_are_never_cut_in_half),

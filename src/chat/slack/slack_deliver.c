@@ -431,7 +431,7 @@ static char *text_of(struct item *it)
     if (it->ev.kind == SLACK_REACTION)
         return xstrdup(it->ev.key);
     if (it->ev.kind == SLACK_STOP)
-        return xstrdup("octagonal_sign");
+        return xstrdup("🛑");
     if (it->ev.text)
         slack_text_decode(&out, it->ev.text, it->team->user, known_name, it);
     if (!out.len && it->ev.text && !*it->ev.text)

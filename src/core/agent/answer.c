@@ -195,12 +195,18 @@ static char *without_hidden(const char *text)
     return str_take(&out);
 }
 
-/* A picture or file written out as text: bytes, 0: it is not so long. */
+/* A picture or file written out as text: bytes, 0: it is not so long, or of one kind of letters only, as a sequence of bases is. */
 static size_t data_run(const char *at)
 {
-    enum { RUN_MAX = 512 };
+    enum { RUN_MAX = 512, RARE = 64 };
     const size_t n = strspn(at, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-");
-    return n > RUN_MAX ? n : 0;
+    size_t capitals = 0, small = 0, digits = 0;
+    for (size_t i = 0; n > RUN_MAX && i < n; i++) {
+        capitals += isupper((unsigned char)at[i]) != 0;
+        small += islower((unsigned char)at[i]) != 0;
+        digits += isdigit((unsigned char)at[i]) != 0;
+    }
+    return capitals > n / RARE && small > n / RARE && digits > n / RARE ? n : 0;
 }
 
 /* "sandbox:/mnt/data/out/t.csv", "file:///mnt/data/t.csv": what stands before the name that people know; 0: nothing does. */
