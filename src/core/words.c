@@ -122,6 +122,8 @@ static const struct {
                         "*（回答提到了图，但这次没有生成任何图。）*" },
     [WORD_NO_COUNT] = { "*(The question asks how many there are; {a} cannot be a count. Please check before use.)*",
                         "*（问题问的是数量，{a} 不可能是数量。使用前请核实。）*" },
+    [WORD_UNHEEDED] = { "*(A note stands below the output: {a} Please check before use.)*",
+                        "*（输出下有提示：{a} 使用前请核实。）*" },
     [WORD_MISREAD] = { "*(An output shows it otherwise: {a}. Please check before use.)*",
                        "*（输出中的结果不同：{a}。使用前请核实。）*" },
     [WORD_OTHER] = { "*(Computed from {a}; no column is called what the question asks for. Please check before use.)*",

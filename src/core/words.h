@@ -69,6 +69,7 @@ enum word {
     WORD_ANOTHER, /* a: the file that was asked about, b: the one that was read */
     WORD_NO_CHART,
     WORD_NO_COUNT,    /* a: a number that is not whole */
+    WORD_UNHEEDED,    /* a: a note of the box */
     WORD_MISREAD,     /* a: a number that is higher, or lower */
     WORD_OTHER,       /* a: names of columns */
     WORD_LAST_OUTPUT, /* a: what a program printed */

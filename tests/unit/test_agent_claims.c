@@ -488,6 +488,13 @@ static void a_note_that_the_answer_passes_by_is_asked_about(void **state)
     assert_ended(&s, AGENT_ANSWERED, 2, 4);
     assert_string_equal(s.seen.answer, "It was in 1982.");
     scene_close(&s);
+    play_with_file(&s, "in which year was it?", CALL("a") SAY("It was in 95.") SAY("It was in 95."),
+                   NOTED("95", "check: `i` is the number of a row."));
+    assert_ended(&s, AGENT_ANSWERED, 1, 3);
+    assert_string_equal(s.seen.answer,
+                        "It was in 95.\n\n*(A note stands below the output: `i` is the number of a row. Please check "
+                        "before use.)*");
+    scene_close(&s);
     play_with_file(&s, "in which year was it?", CALL("a") SAY("It was in 1982."),
                    NOTED("1982", "pip is not available"));
     assert_ended(&s, AGENT_ANSWERED, 1, 2);

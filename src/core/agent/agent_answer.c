@@ -209,6 +209,7 @@ static void mark_doubts(struct agent *a, char **text, const struct agent_doubts 
         const char *what;
     } marks[] = { { WORD_UNSUPPORTED, d->facts.n ? facts : NULL },
                   { WORD_NO_COUNT, d->part },
+                  { WORD_UNHEEDED, d->unheeded },
                   { WORD_MISREAD, d->misread },
                   { WORD_OTHER, d->other } };
     for (size_t i = 0; i < countof(marks) && !a->unsupported; i++) {
