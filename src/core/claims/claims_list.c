@@ -270,19 +270,11 @@ static char *contradiction(const struct sentence *s, const char *outputs)
     return number;
 }
 
-static const char *sentence_end(const char *at)
-{
-    while (*at && *at != '\n' && strncmp(at, "。", 3) != 0 &&
-           !(strchr(".!?;", *at) && (!at[1] || isspace((unsigned char)at[1]))))
-        at++;
-    return at;
-}
-
 char *claims_misread(const char *markdown, const char *outputs)
 {
     autofree char *plain = number_plain(markdown), *folded = utf8_fold(plain);
     for (const char *at = folded; *at;) {
-        const char *end = sentence_end(at);
+        const char *end = prose_sentence_end(at);
         autofree char *text = xstrndup(at, (size_t)(end - at));
         const struct sentence s = { text, direction(text) };
         char *number = contradiction(&s, outputs);

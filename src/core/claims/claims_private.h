@@ -99,6 +99,7 @@ const char *prose_skip(const char *begin, const char *at);
 const char *prose_skip_key(const char *begin, const char *at); /* a nonce, a checksum */
 /* "about 1,200": 100 for what is written with less precision than its digits say, else 1. */
 double prose_looseness(const char *begin, const char *at, const char *end);
+const char *prose_sentence_end(const char *at); /* its last sign, or the end of its line */
 /* A bound or level that custom sets, not a result: p < 0.05 beside a smaller value, a 95 % interval. */
 bool prose_convention(const struct evidence *e, const char *begin, const struct number *n);
 

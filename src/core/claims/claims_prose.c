@@ -302,3 +302,11 @@ bool prose_convention(const struct evidence *e, const char *begin, const struct 
         return false;
     return !is_bound(begin, n->at) || is_shown_below(e, v);
 }
+
+const char *prose_sentence_end(const char *at)
+{
+    while (*at && *at != '\n' && strncmp(at, "。", 3) != 0 &&
+           !(strchr(".!?;", *at) && (!at[1] || isspace((unsigned char)at[1]))))
+        at++;
+    return at;
+}

@@ -238,14 +238,6 @@ static bool says(const char *from, const char *to, const char *const *words, siz
     return false;
 }
 
-static const char *sentence_end(const char *at)
-{
-    for (; *at; at++)
-        if (*at == '\n' || (strchr(".!?;", *at) && (!at[1] || strchr(" \n", at[1]))) || strncmp(at, "。", 3) == 0)
-            break;
-    return at;
-}
-
 static bool is_chart_claim(const char *from, const char *to)
 {
     static const char *const things[] = { " chart",  " plot",    " graph",   " histogram", " heatmap",  "scatter plot",
@@ -282,7 +274,7 @@ static bool is_chart_claim(const char *from, const char *to)
 bool claims_chart(const char *markdown)
 {
     for (const char *at = markdown; *at;) {
-        const char *end = sentence_end(at), *behind = end + (*end != '\0');
+        const char *end = prose_sentence_end(at), *behind = end + (*end != '\0');
         if (is_chart_claim(at, behind))
             return true;
         at = behind;
