@@ -20,6 +20,7 @@ LABEL_MAX = 60
 ROWS_MAX = 1_000_000  # of a column that is looked through
 DIFFERENT_MAX = 1000
 SHOWN_MAX = 8
+_WORTH = re.compile(r"==|\.isin\(|\.idx(?:max|min)\(|=\s*\w+\[|print\(.*\n[\s\S]*print\(")  # else nothing below finds anything
 _METHOD = re.compile(r"<bound method ([\w.<>]+) of ")
 
 
@@ -171,7 +172,7 @@ def _positions(body: list[ast.stmt], namespace: dict) -> Iterator[str]:
 
 
 def _in_code(cell: Cell, namespace: dict) -> Iterator[str]:
-    if len(cell.code) > CODE_MAX:
+    if len(cell.code) > CODE_MAX or not _WORTH.search(cell.code):
         return
     try:
         tree = ast.parse(cell.code)
