@@ -56,12 +56,15 @@ bool wire_error_is(const struct json *v, const char *answer)
 
 static void read_value(struct wire_error *out, const struct json *v, int depth);
 
+#define CODE_MAX 1e15 /* more is no code */
+
 /* Codes are strings, numbers, or HTTP statuses. */
 static void read_code(struct wire_error *out, const struct json *o)
 {
     const struct json *code = one_of(o, code_keys, countof(code_keys));
     const int64_t status = json_int_or(o, "status", 0);
-    int64_t number = (int64_t)json_number(code);
+    const double named = json_number(code);
+    int64_t number = named > -CODE_MAX && named < CODE_MAX ? (int64_t)named : 0;
     copy(out->code, sizeof(out->code), json_text(code));
     if (json_type(code) == JSON_NUMBER)
         (void)snprintf(out->code, sizeof(out->code), "%lld", (long long)number);
