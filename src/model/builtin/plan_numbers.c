@@ -1,9 +1,9 @@
-/* plan_numbers.c - numbers and dates of a request: comparisons, ranges, years, "top 5", "class 3". */
+/* plan_numbers.c - numbers and dates of a request: comparisons, ranges, years, "class 3". */
 #include "planner.h"
 #include <math.h>
 #include <string.h>
 
-static bool is_number(const struct bi_planner *p, size_t i)
+bool bi_is_number(const struct bi_planner *p, size_t i)
 {
     return bi_open(p, i) && p->it[i]->kind == BI_ITEM_NUMBER;
 }
@@ -18,8 +18,7 @@ static bool is_unit(const struct bi_planner *p, size_t i)
     return bi_open_at(p, i, BI_UNIT) || bi_open_at(p, i, BI_UNIT_AGE);
 }
 
-/* Behind a number's units, which are used: "30 years old", "5 元". */
-static size_t past_units(struct bi_planner *p, size_t i)
+size_t bi_past_units(struct bi_planner *p, size_t i)
 {
     while (is_unit(p, i)) {
         bi_use(p, i);
@@ -267,7 +266,7 @@ static void second_bound(struct bi_planner *p, size_t at, size_t comparison, dou
 static void compare_number(struct bi_planner *p, size_t from, size_t number, size_t to, size_t comparison)
 {
     double n = p->it[number]->number;
-    size_t end = past_year_mark(p, past_units(p, to));
+    size_t end = past_year_mark(p, bi_past_units(p, to));
     bool yearish = year_like(p, number) && year_column(p);
     const struct bi_column *c = yearish && comparisons[comparison].temporal ? NULL : column_for(p, from, end, n, false);
     comparison = turned(p, from, comparison);
@@ -309,14 +308,14 @@ static size_t before_number(const struct bi_planner *p, size_t i)
 static void take_comparisons(struct bi_planner *p)
 {
     for (size_t i = 0; i < p->n; i++) {
-        if (!is_number(p, i))
+        if (!bi_is_number(p, i))
             continue;
         size_t before = before_number(p, i ? i - 1 : SIZE_MAX), behind = i + 1;
         while (is_unit(p, behind) || is_year_mark(p, behind) || bi_at(p, behind, BI_OR))
             behind++;
         size_t after = comparison_at(p, behind);
-        bool post =
-            after != SIZE_MAX && (after == 2 || after == 3 || p->plan->language == BI_ZH) && !is_number(p, behind + 1);
+        bool post = after != SIZE_MAX && (after == 2 || after == 3 || p->plan->language == BI_ZH) &&
+                    !bi_is_number(p, behind + 1);
         if (before != SIZE_MAX) {
             compare_number(p, i - 1, i, i + 1, before);
         } else if (post) {
@@ -389,7 +388,7 @@ static void take_range(struct bi_planner *p, size_t from, size_t a, size_t b, si
 static void take_ranges(struct bi_planner *p)
 {
     for (size_t i = 0; i < p->n; i++) {
-        if (!is_number(p, i))
+        if (!bi_is_number(p, i))
             continue;
         size_t before = i ? i - 1 : SIZE_MAX, mid = i + 1;
         bool between = bi_open_at(p, before, BI_BETWEEN) ||
@@ -397,7 +396,7 @@ static void take_ranges(struct bi_planner *p)
              from = bi_open_at(p, before, BI_FROM);
         while (is_unit(p, mid) || is_year_mark(p, mid))
             mid++;
-        if (!is_joint(p, mid) || !is_number(p, mid + 1) || p->it[mid + 1]->suffix == BI_SUFFIX_ORDINAL)
+        if (!is_joint(p, mid) || !bi_is_number(p, mid + 1) || p->it[mid + 1]->suffix == BI_SUFFIX_ORDINAL)
             continue;
         bool to = bi_at(p, mid, BI_TO);
         size_t end = mid + 2;
@@ -429,7 +428,7 @@ static void take_years(struct bi_planner *p)
 {
     size_t denied = SIZE_MAX;
     for (size_t i = 0; i < p->n; i++) {
-        if (!is_number(p, i) || !year_like(p, i) || !year_column(p))
+        if (!bi_is_number(p, i) || !year_like(p, i) || !year_column(p))
             continue;
         double year = p->it[i]->number;
         bool decade = p->it[i]->suffix == BI_SUFFIX_DECADE;
@@ -552,14 +551,14 @@ static bool equal_age(struct bi_planner *p, size_t i)
     if (aged)
         bi_use(p, i - 1);
     equal_number(p, c, i, false);
-    (void)past_units(p, i + 1);
+    (void)bi_past_units(p, i + 1);
     return true;
 }
 
 static void take_equals(struct bi_planner *p)
 {
     for (size_t i = 0; i < p->n; i++) {
-        if (!is_number(p, i) || p->it[i]->suffix == BI_SUFFIX_PERCENT)
+        if (!bi_is_number(p, i) || p->it[i]->suffix == BI_SUFFIX_PERCENT)
             continue;
         if (extend_equal(p, i) || equal_age(p, i))
             continue;
@@ -584,60 +583,18 @@ static void take_equals(struct bi_planner *p)
             (void)bi_take_column(p, i + 1, BI_WANT_ANY);
             equal_number(p, next, i, i && bi_open_at(p, i - 1, BI_NOT));
         }
-        (void)past_units(p, i + 1);
+        (void)bi_past_units(p, i + 1);
     }
-}
-
-/* ---- top 5, first 10 rows, 最高的 5 个 ---- */
-
-static bool ranks(const struct bi_planner *p, size_t i)
-{
-    return bi_is_extreme(p, i) || bi_at(p, i, BI_FIRST) || bi_at(p, i, BI_LAST) || bi_at(p, i, BI_SAMPLE);
-}
-
-static bool take_limit_at(struct bi_planner *p, size_t i)
-{
-    const struct bi_item *it = p->it[i];
-    if (it->suffix != BI_SUFFIX_NONE || it->number < 1 || it->number != floor(it->number) || it->number > 1e6) {
-        if (it->suffix != BI_SUFFIX_PERCENT)
-            return false;
-        bi_trouble(p, "top_percent", "", "");
-    }
-    p->plan->limit = (int64_t)it->number;
-    bi_use(p, i);
-    (void)past_units(p, i + 1);
-    return true;
-}
-
-static void take_limits(struct bi_planner *p)
-{
-    for (size_t i = 0; i < p->n && !p->plan->limit; i++) {
-        size_t before = i ? bi_skip_back(p, i - 1) : SIZE_MAX;
-        bool number = is_number(p, i) && p->it[i]->suffix != BI_SUFFIX_ORDINAL;
-        if (number && (ranks(p, before) || ranks(p, i + 1)) && take_limit_at(p, i))
-            return;
-    }
-}
-
-/* A number that is left when something is ranked: "5 bills with the highest tip". */
-static void take_late_limits(struct bi_planner *p)
-{
-    bool ranked = false;
-    for (size_t i = 0; i < p->n; i++)
-        ranked = ranked || ranks(p, i);
-    for (size_t i = 0; i < p->n && ranked && !p->plan->limit; i++)
-        if (is_number(p, i) && !bi_at(p, i - 1, BI_QUANTILE) && !bi_at(p, i + 1, BI_QUANTILE))
-            (void)take_limit_at(p, i);
 }
 
 void bi_plan_numbers(struct bi_planner *p)
 {
     bi_take_nth(p);
-    take_limits(p);
+    bi_take_limits(p);
     take_ranges(p);
     take_comparisons(p);
     take_dates(p);
     take_equals(p);
     take_years(p);
-    take_late_limits(p);
+    bi_take_late_limits(p);
 }

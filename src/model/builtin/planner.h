@@ -69,6 +69,12 @@ void bi_plan_groups(struct bi_planner *p);       /* by, each, which; periods */
 void bi_plan_measures(struct bi_planner *p);     /* statistics and what they are of */
 void bi_plan_recipe(struct bi_planner *p);       /* what is to be done, and what is left over */
 void bi_take_nth(struct bi_planner *p);          /* "second highest": part of the numbers */
+void bi_take_limits(struct bi_planner *p);       /* "top 5": the same */
+void bi_take_late_limits(
+    struct bi_planner *p); /* a number that is left when something is ranked: "5 bills with the highest tip" */
+bool bi_is_number(const struct bi_planner *p, size_t i);
+size_t bi_past_units(struct bi_planner *p,
+                     size_t i); /* behind a number's units, which are used: "30 years old", "5 元" */
 void bi_finish_nth(
     struct bi_planner *p); /* part of the recipe: where a place makes sense, and the first of each group */
 void bi_finish_any(struct bi_planner *p);               /* "or" between two filters */
